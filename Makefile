@@ -1,0 +1,68 @@
+# `make help` lists the targets.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+BUF         := tools/node_modules/@bufbuild/buf-linux-x64/bin/buf
+ifeq ($(wildcard $(BUF)),)
+BUF         := tools/node_modules/.bin/buf
+endif
+GOTESTSUM   := go run gotest.tools/gotestsum@v1.13.0
+STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+TESTFLAGS   ?=
+PACKAGES    ?= ./...
+
+.PHONY: help run test race fuzz lint gen check-gen api-baseline build ci clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+run: ## start everything on this machine: etcd, registry, demo services, edge
+	@go run ./cmd/sallyport-dev
+
+build: ## build the programs into bin/
+	go build -o bin/ ./cmd/... ./services/...
+
+# The Node packages are the real MCP clients and buf. Without npm the tests that need them say so and are skipped.
+tools/node_modules/.stamp: tools/package.json tools/package-lock.json
+	@if command -v npm >/dev/null; then \
+	  (cd tools && npm ci --no-progress --loglevel=error) && touch $@; \
+	elif [ -n "$$CI" ]; then echo "npm is not installed: CI needs it" >&2; exit 1; \
+	else echo "SKIP: npm is not installed, so tests with Node clients and buf are skipped" >&2; fi
+
+test: tools/node_modules/.stamp ## run the tests
+	$(GOTESTSUM) --format pkgname --format-hide-empty-pkg -- $(TESTFLAGS) $(PACKAGES)
+
+race: ## run the tests of the packages that share state under the race detector
+	$(GOTESTSUM) --format pkgname --format-hide-empty-pkg -- -race ./participant/... ./internal/... ./edge/... ./service/...
+
+FUZZTIME ?= 20s
+fuzz: ## run each fuzz target for FUZZTIME
+	@set -e; grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u | while read -r dir; do \
+	  grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$dir/*_test.go | sed 's/^func //' | while read -r target; do \
+	    echo "$$dir $$target"; go test $$dir -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME); \
+	  done; done
+
+lint: tools/node_modules/.stamp ## check Go and proto sources
+	@test -z "$$(gofmt -l $$(git ls-files '*.go' ':!gen'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go' ':!gen'); exit 1; }
+	go vet ./...
+	$(STATICCHECK) ./...
+	$(BUF) lint
+	$(BUF) format --diff --exit-code api
+	$(BUF) breaking api --against api/baseline.binpb
+
+gen: tools/node_modules/.stamp ## generate third_party/proto and gen/
+	go run ./tools/vendorproto
+	$(BUF) generate
+
+check-gen: gen ## fail where gen/ or third_party/ is not up to date
+	@git diff --exit-code --stat -- gen third_party || { echo "gen/ or third_party/ is not up to date: run make gen and commit"; exit 1; }
+	@test -z "$$(git status --porcelain -- gen third_party)" || { git status --porcelain -- gen third_party; exit 1; }
+
+api-baseline: tools/node_modules/.stamp ## accept the protos as they are as the baseline of buf breaking
+	$(BUF) build api --as-file-descriptor-set --exclude-source-info -o api/baseline.binpb
+
+ci: ## what CI runs
+	bash .ci/run
+
+clean: ## remove what was built, and the data of make run
+	rm -rf bin .sallyport tools/node_modules
