@@ -1,0 +1,37 @@
+// Package registry keeps, in etcd, which services exist, where they run, which machines may call and host, and the
+// keys that sign participant assertions. It is the one place that knows how those are laid out there.
+//
+// In come typed facts that its callers have judged already (a compiled contract's names, a checked address, a checked
+// participant); out come guarded transactions, and, through [Watcher], immutable [View]s of what is known now. It
+// does not know gRPC services, credentials on the wire, MCP, or how a contract compiles: those are server/, auth and
+// contract. Where a registry's own etcd runs is embedded/, which addresses may be dialled is address/.
+//
+// # Layout
+//
+// Everything lies under one prefix, `/sallyport/v1/` unless configured, and every value is a message of
+// sallyport.registry.v1 (registry.md, "In etcd"):
+//
+//	aliases/<zone root>/<name>       StoredAlias: which function holds a declared tool name
+//	contracts/<sha256>               StoredContract: the manifest
+//	contracts/<sha256>/<n>           one chunk of the gzip'd descriptor set
+//	functions/<hash>                 StoredAlias: which function a hashed tool name belongs to
+//	hosts/<id>                       StoredInstance without a service: the process behind an instance id; leased
+//	identities/machines/<id>         StoredMachine
+//	instances/<zone>/<service>/<id>  StoredInstance; leased
+//	keys/assertion/<kid>             StoredAssertionKey
+//	services/<zone>/<service>        StoredService
+//
+// The empty zone is spelled `_` in a key. No zone is spelled so, since a zone's labels are lower-case letters, digits
+// and dashes; a key therefore names exactly one zone. None of the other parts can contain a slash.
+//
+// One process has one instance id, one lease, one `hosts` key and one `instances` key for each of its services, all on
+// that lease: they live and go together. `functions` makes a collision of hashes visible to whoever registers second,
+// and finds a tool by its name.
+//
+// # Transactions
+//
+// etcd takes 128 operations in a transaction and 1.5 MiB in a request. A registration is therefore written in an order
+// in which each step leaves something that is true by itself: chunks, then the manifest that counts them, then the
+// service that names the manifest (together with the names that it claims), then the leased keys. Each step is
+// guarded by what it points to.
+package registry
