@@ -1,0 +1,143 @@
+package assertion
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-json-experiment/json/jsontext"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/sallyport-dev/sallyport/participant"
+)
+
+// signedEntries bounds how many assertions a signer remembers.
+const signedEntries = 4096
+
+// Signer makes assertions with one key. It is safe for concurrent use, and takes no lock.
+type Signer struct {
+	kid  string
+	jose jose.Signer
+	seen *memory[signed]
+}
+
+// signed is one remembered assertion. It is immutable.
+type signed struct {
+	participant    []byte
+	method         string
+	audience       string
+	issued         time.Time
+	assertionToken string
+}
+
+func (e *signed) serves(now time.Time) bool {
+	age := now.Sub(e.issued)
+	return age >= 0 && age < Reuse
+}
+
+// NewSigner makes a signer from a key's id and its Ed25519 seed of 32 bytes.
+func NewSigner(kid string, seed []byte) (*Signer, error) {
+	if err := checkKey(kid, seed); err != nil {
+		return nil, err
+	}
+	options := (&jose.SignerOptions{}).WithType(Type).WithHeader("kid", kid)
+	key := jose.SigningKey{Algorithm: jose.EdDSA, Key: ed25519.NewKeyFromSeed(seed)}
+	signer, err := jose.NewSigner(key, options)
+	if err != nil {
+		return nil, fmt.Errorf("assertion key %q: %w", kid, err)
+	}
+	return &Signer{kid: kid, jose: signer, seen: newMemory[signed](signedEntries)}, nil
+}
+
+// Kid is the id of the key.
+func (s *Signer) Kid() string { return s.kid }
+
+// Sign gives an assertion that the participant calls the full method of the audience. One assertion serves the same
+// three for up to 30 seconds, so that signing does not cost every call.
+func (s *Signer) Sign(p *participant.Participant, fullMethod, audience string, now time.Time) (string, error) {
+	raw, err := Serialize(p)
+	if err != nil {
+		return "", err
+	}
+	return s.SignSerialized(raw, fullMethod, audience, now)
+}
+
+// SignSerialized is Sign for a participant that [Serialize] wrote. It keeps raw, which must not be modified.
+func (s *Signer) SignSerialized(raw []byte, fullMethod, audience string, now time.Time) (string, error) {
+	hash := s.hash(raw, fullMethod, audience)
+	e := s.seen.find(hash, func(e *signed) bool {
+		return e.serves(now) && e.method == fullMethod && e.audience == audience && bytes.Equal(e.participant, raw)
+	})
+	if e != nil {
+		return e.assertionToken, nil
+	}
+	token, err := s.sign(raw, fullMethod, audience, now)
+	if err != nil {
+		return "", err
+	}
+	s.seen.keep(hash, &signed{
+		participant: raw, method: fullMethod, audience: audience, issued: now, assertionToken: token,
+	}, func(old *signed) bool { return !old.serves(now) })
+	return token, nil
+}
+
+// Serialize writes a participant in the one form that is signed: deterministic, and checked.
+func Serialize(p *participant.Participant) ([]byte, error) {
+	if err := participant.Check(p); err != nil {
+		return nil, err
+	}
+	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("serialise participant: %w", err)
+	}
+	return raw, nil
+}
+
+func (s *Signer) hash(raw []byte, fullMethod, audience string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(s.seen.seed)
+	_, _ = h.Write(raw)
+	_ = h.WriteByte(0)
+	_, _ = h.WriteString(fullMethod)
+	_ = h.WriteByte(0)
+	_, _ = h.WriteString(audience)
+	return h.Sum64()
+}
+
+func (s *Signer) sign(raw []byte, fullMethod, audience string, now time.Time) (string, error) {
+	if fullMethod == "" || audience == "" {
+		return "", errors.New("sign assertion: it needs a method and an audience")
+	}
+	var payload bytes.Buffer
+	encoder := jsontext.NewEncoder(&payload)
+	for _, token := range []jsontext.Token{
+		jsontext.BeginObject,
+		jsontext.String(claimParticipant), jsontext.String(base64.RawURLEncoding.EncodeToString(raw)),
+		jsontext.String(claimMethod), jsontext.String(fullMethod),
+		jsontext.String(claimAudience), jsontext.String(audience),
+		jsontext.String(claimIssuedAt), jsontext.Int(now.Unix()),
+		jsontext.String(claimExpiry), jsontext.Int(now.Add(Lifetime).Unix()),
+		jsontext.EndObject,
+	} {
+		if err := encoder.WriteToken(token); err != nil {
+			return "", fmt.Errorf("sign assertion: %w", err)
+		}
+	}
+	object, err := s.jose.Sign(bytes.TrimSpace(payload.Bytes()))
+	if err != nil {
+		return "", fmt.Errorf("sign assertion: %w", err)
+	}
+	token, err := object.CompactSerialize()
+	if err != nil {
+		return "", fmt.Errorf("sign assertion: %w", err)
+	}
+	if len(token) > MaxBytes {
+		return "", fmt.Errorf("sign assertion: %d bytes: at most %d are allowed", len(token), MaxBytes)
+	}
+	return token, nil
+}
