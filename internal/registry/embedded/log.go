@@ -1,0 +1,43 @@
+package embedded
+
+import (
+	"context"
+	"log/slog"
+
+	"go.uber.org/zap/zapcore"
+)
+
+// errorCore carries etcd's errors into our log and drops the rest: etcd reports its every step, and its warnings are
+// mostly about slow disks of machines that it does not know.
+type errorCore struct {
+	log    *slog.Logger
+	fields []zapcore.Field
+}
+
+func (c *errorCore) Enabled(l zapcore.Level) bool { return l >= zapcore.ErrorLevel }
+
+func (c *errorCore) With(fields []zapcore.Field) zapcore.Core {
+	return &errorCore{log: c.log, fields: append(c.fields[:len(c.fields):len(c.fields)], fields...)}
+}
+
+func (c *errorCore) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if c.Enabled(e.Level) {
+		return checked.AddCore(e, c)
+	}
+	return checked
+}
+
+func (c *errorCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
+	values := zapcore.NewMapObjectEncoder()
+	for _, f := range append(c.fields[:len(c.fields):len(c.fields)], fields...) {
+		f.AddTo(values)
+	}
+	attrs := make([]slog.Attr, 0, len(values.Fields))
+	for name, value := range values.Fields {
+		attrs = append(attrs, slog.Any(name, value))
+	}
+	c.log.LogAttrs(context.Background(), slog.LevelError, "etcd: "+e.Message, attrs...)
+	return nil
+}
+
+func (c *errorCore) Sync() error { return nil }
