@@ -1,0 +1,102 @@
+// Package lifecycle says how a request ended.
+//
+// In comes the one [Settlement] that internal/mcp makes of every request, out goes one log line. The room knows no
+// HTTP and no JSON-RPC, and it never sees a body, a header, an argument or a result: a Settlement holds bounded facts
+// of ours only (lifecycle.md, "Settlement"). Interceptors and observers will live here.
+package lifecycle
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	participantv1 "github.com/sallyport-dev/sallyport/gen/sallyport/participant/v1"
+)
+
+// Outcome is what was decided about a request.
+type Outcome string
+
+// The outcomes of lifecycle.md, "Settlement".
+const (
+	// Success: the caller got what it asked for.
+	Success Outcome = "SUCCESS"
+	// ToolError: the tool was reached or at least found, and answered isError.
+	ToolError Outcome = "TOOL_ERROR"
+	// Rejected: the request was refused before a tool was found.
+	Rejected Outcome = "REJECTED"
+	// Failed: a fault of ours.
+	Failed Outcome = "FAILED"
+	// Cancelled: the caller left.
+	Cancelled Outcome = "CANCELLED"
+)
+
+// Class says where a request that did not succeed ended.
+type Class string
+
+// The error classes of lifecycle.md, "Settlement", as far as requests reach them.
+const (
+	None               Class = "NONE"
+	Decode             Class = "DECODE"
+	Envelope           Class = "ENVELOPE"
+	Negotiation        Class = "NEGOTIATION"
+	Authentication     Class = "AUTHENTICATION"
+	Authorization      Class = "AUTHORIZATION"
+	InputValidation    Class = "INPUT_VALIDATION"
+	InputProcessing    Class = "INPUT_PROCESSING"
+	Service            Class = "SERVICE"
+	ServiceUnavailable Class = "SERVICE_UNAVAILABLE"
+	Deadline           Class = "DEADLINE"
+	Serialization      Class = "SERIALIZATION"
+	Transport          Class = "TRANSPORT"
+	Internal           Class = "INTERNAL"
+)
+
+// Settlement is the immutable account of one request. Every field is ours: a method or a tool name that the caller
+// made up never gets here.
+type Settlement struct {
+	// Reference is the request's correlation id, the one that an internal error shows to the caller.
+	Reference string
+	Outcome   Outcome
+	Class     Class
+	// Method is one of ours, `OTHER`, or empty where the request ended before its method was known.
+	Method string
+	// Tool is the resource identifier of the resolved tool; empty where nothing was resolved.
+	Tool string
+	// ProtocolVersion is the negotiated one; empty before negotiation.
+	ProtocolVersion string
+	// Participant is nil before authentication.
+	Participant *participantv1.Participant
+	// Status is the HTTP status.
+	Status int
+	// Duration is from acceptance to the last byte handed to the transport.
+	Duration time.Duration
+}
+
+// Log writes the one line of a settled request, at info.
+func Log(ctx context.Context, logger *slog.Logger, s *Settlement) {
+	if !logger.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 9)
+	attrs = append(attrs,
+		slog.String("reference", s.Reference),
+		slog.String("outcome", string(s.Outcome)),
+		slog.String("class", string(s.Class)),
+		slog.Int("status", s.Status),
+		slog.Duration("duration", s.Duration))
+	for _, optional := range [...]struct{ key, value string }{
+		{"method", s.Method}, {"tool", s.Tool}, {"protocol", s.ProtocolVersion},
+	} {
+		if optional.value != "" {
+			attrs = append(attrs, slog.String(optional.key, optional.value))
+		}
+	}
+	if p := s.Participant; p != nil {
+		attrs = append(attrs, slog.Group("participant",
+			slog.String("kind", p.GetKind().String()),
+			slog.String("organization", p.GetOrganizationId()),
+			slog.String("application", p.GetApplicationId()),
+			slog.String("id", p.GetId())))
+	}
+	logger.LogAttrs(ctx, slog.LevelInfo, "request settled", attrs...)
+}

@@ -1,0 +1,127 @@
+package mcp
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/sallyport-dev/sallyport/internal/lifecycle"
+)
+
+// The JSON-RPC error codes that we answer with.
+const (
+	codeParseError     = -32700
+	codeInvalidRequest = -32600
+	codeMethodNotFound = -32601
+	codeInvalidParams  = -32602
+	codeInternalError  = -32603
+	// codeUnsupportedVersion is reserved for this by the protocol; its data names the supported versions.
+	codeUnsupportedVersion = -32022
+	// codeUnauthenticated and codeUnavailable are ours, outside the range that JSON-RPC reserves, and mirror the status.
+	codeUnauthenticated = http.StatusUnauthorized
+	codeUnavailable     = http.StatusServiceUnavailable
+	codeTimeout         = http.StatusRequestTimeout
+)
+
+// answer is what one request gets: the bytes to write, and how that settles.
+type answer struct {
+	status int
+	// headers are written beside the constant ones.
+	headers []header
+	// parts is the body, in order; none means an empty body. They are written, never changed.
+	parts   [][]byte
+	outcome lifecycle.Outcome
+	class   lifecycle.Class
+}
+
+type header struct{ name, value string }
+
+func (a *answer) header(name, value string) { a.headers = append(a.headers, header{name, value}) }
+
+// problem is a JSON-RPC error in words of ours.
+type problem struct {
+	code    int
+	message string
+	// data is a JSON value, or nil.
+	data []byte
+}
+
+// accepted is the answer to a notification and to a posted response.
+func accepted() *answer {
+	return &answer{status: http.StatusAccepted, outcome: lifecycle.Success, class: lifecycle.None}
+}
+
+// errorBody writes a JSON-RPC error. Without an id the member is left out: `"id": null` violates the protocol.
+func errorBody(id jsontext.Value, p *problem) []byte {
+	b := make([]byte, 0, 96+len(id)+len(p.message)+len(p.data))
+	b = appendHead(b, id)
+	b = append(b, `,"error":{"code":`...)
+	b = strconv.AppendInt(b, int64(p.code), 10)
+	b = append(b, `,"message":`...)
+	b = appendString(b, p.message)
+	if p.data != nil {
+		b = append(b, `,"data":`...)
+		b = append(b, p.data...)
+	}
+	return append(b, "}}"...)
+}
+
+// resultBody wraps the parts of a result, which together are one JSON object, into a JSON-RPC response.
+func resultBody(id jsontext.Value, result ...[]byte) [][]byte {
+	head := appendHead(make([]byte, 0, 40+len(id)), id)
+	parts := make([][]byte, 0, len(result)+2)
+	parts = append(parts, append(head, `,"result":`...))
+	parts = append(parts, result...)
+	return append(parts, closing)
+}
+
+var closing = []byte("}")
+
+func appendHead(b []byte, id jsontext.Value) []byte {
+	b = append(b, `{"jsonrpc":"2.0"`...)
+	if id != nil {
+		b = append(b, `,"id":`...)
+		b = append(b, id...)
+	}
+	return b
+}
+
+// appendString appends text of ours as a JSON string.
+func appendString(b []byte, text string) []byte {
+	// The error says that invalid UTF-8 was replaced, which is what we want of it.
+	b, _ = jsontext.AppendQuote(b, text)
+	return b
+}
+
+// write is the one terminal write of a request. A failed write is the transport's affair: net/http ends the
+// connection, and there is nobody left to tell.
+func (a *answer) write(w http.ResponseWriter) {
+	length := 0
+	for _, part := range a.parts {
+		length += len(part)
+	}
+	h := w.Header()
+	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = noSniff
+	for _, extra := range a.headers {
+		h.Set(extra.name, extra.value)
+	}
+	if length > 0 {
+		h["Content-Type"] = applicationJSON
+	}
+	h.Set("Content-Length", strconv.Itoa(length))
+	w.WriteHeader(a.status)
+	for _, part := range a.parts {
+		if _, err := w.Write(part); err != nil {
+			return
+		}
+	}
+}
+
+// Header values that every answer shares; net/http reads them only.
+var (
+	noStore         = []string{"no-store"}
+	noSniff         = []string{"nosniff"}
+	applicationJSON = []string{"application/json"}
+)

@@ -1,0 +1,174 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"google.golang.org/grpc/codes"
+
+	"github.com/sallyport-dev/sallyport/internal/lifecycle"
+)
+
+// Keys in the _meta of results.
+const (
+	metaCorrectable = "dev.sallyport/correctable"
+	metaExecuted    = "dev.sallyport/executed"
+	metaType        = "dev.sallyport/type"
+)
+
+// unknownTool is the one answer for a tool that does not exist, that the caller may not see, that is denied, for a name
+// that is not a string and for params that hold none (boundary.md, "What a refusal says").
+var unknownTool = &problem{code: codeInvalidParams, message: "Unknown tool."}
+
+var badArguments = &problem{code: codeInvalidParams, message: `The member "arguments" must be an object.`}
+
+// callTool takes a call through its doors: resolve, judge, dispatch, render.
+func (x *exchange) callTool() *answer {
+	tool, found := x.snapshot.Resolve(x.participant, x.toolName())
+	if !found {
+		return x.fail(unknownTool, lifecycle.Authorization)
+	}
+	x.tool = tool
+
+	arguments := x.message.params.arguments
+	switch {
+	case arguments == nil || arguments.Kind() == 'n':
+		arguments = emptyObject
+	case arguments.Kind() != '{':
+		return x.fail(badArguments, lifecycle.Envelope)
+	}
+	if !tool.Online() {
+		return x.failure(&Failure{Code: codes.Unavailable, NotExecuted: true, Text: offlineText})
+	}
+	if refusal := tool.Judge(arguments); refusal != nil {
+		return x.toolError(refusal.Text, metaCorrectable, boolean(refusal.Correctable), lifecycle.InputValidation)
+	}
+	request, err := tool.Encode(arguments)
+	if err != nil {
+		return x.fault("encode the request", lifecycle.InputProcessing, err)
+	}
+	response, err := tool.Dispatch(x.r.Context(), x.participant, request)
+	if err != nil {
+		var failure *Failure
+		if !errors.As(err, &failure) {
+			return x.fault("dispatch the call", lifecycle.Internal, err)
+		}
+		return x.failure(failure)
+	}
+	result, err := tool.Decode(response)
+	if err != nil {
+		return x.fault("decode the response", lifecycle.Serialization, err)
+	}
+	return x.result(&result)
+}
+
+// toolName is the name that the call asks for. Whatever is not a name resolves to nothing, on the same path as a name
+// that nobody has.
+func (x *exchange) toolName() string {
+	p := &x.message.params
+	if p.meta.shape != 0 && p.meta.shape != '{' {
+		return ""
+	}
+	return string(unquoteString(p.name))
+}
+
+// result renders what the tool answered (tools.md, "Results").
+func (x *exchange) result(r *Result) *answer {
+	parts := make([][]byte, 0, 5)
+	parts = append(parts, resultContent, r.Content)
+	outcome, class := lifecycle.Success, lifecycle.None
+	switch {
+	case r.IsError:
+		// An error result carries no structured content.
+		parts = append(parts, resultIsError)
+		outcome, class = lifecycle.ToolError, lifecycle.Service
+	case r.Structured != nil:
+		parts = append(parts, resultStructured, r.Structured)
+	}
+	tail := append(make([]byte, 0, 96), `,"_meta":{"`+metaType+`":`...)
+	parts = append(parts, append(appendString(tail, x.tool.ResultType()), "}}"...))
+	a := x.succeed(parts...)
+	a.outcome, a.class = outcome, class
+	return a
+}
+
+var (
+	resultContent    = []byte(`{"content":`)
+	resultStructured = []byte(`,"structuredContent":`)
+	resultIsError    = []byte(`,"isError":true`)
+)
+
+// toolError is a result that says no: one text of ours, and one fact under key for programs.
+func (x *exchange) toolError(text, key string, fact []byte, class lifecycle.Class) *answer {
+	b := make([]byte, 0, 128+len(text))
+	b = append(b, `{"content":[{"type":"text","text":`...)
+	b = appendString(b, text)
+	b = append(b, `}],"isError":true`...)
+	if key != "" {
+		b = append(b, `,"_meta":{`...)
+		b = appendString(b, key)
+		b = append(b, ':')
+		b = append(b, fact...)
+		b = append(b, '}')
+	}
+	a := x.succeed(append(b, '}'))
+	a.outcome, a.class = lifecycle.ToolError, class
+	return a
+}
+
+// fault is an error of our own code, or a response that cannot be what the service meant: one text and a reference.
+// The cause may hold what caller or service sent, so that it is logged at debug only.
+func (x *exchange) fault(doing string, class lifecycle.Class, err error) *answer {
+	ctx := x.r.Context()
+	x.h.log.ErrorContext(ctx, "cannot "+doing, "reference", x.reference, "tool", x.tool.Resource())
+	x.h.log.DebugContext(ctx, "cause", "reference", x.reference, "error", err)
+	return x.toolError(internalText(x.reference), "", nil, class)
+}
+
+// failure answers a call that brought no response.
+func (x *exchange) failure(f *Failure) *answer {
+	ctx := x.r.Context()
+	if f.Disagreement {
+		x.h.log.ErrorContext(ctx, "the second door refused what the first let through", "reference", x.reference,
+			"tool", x.tool.Resource())
+		return x.fail(unknownTool, lifecycle.Authorization)
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		// The caller left: whatever is said reaches nobody, and no service is to blame.
+		f = &Failure{Code: codes.Canceled, NotExecuted: f.NotExecuted}
+	}
+	say := statusOf(f.Code)
+	if say.internal {
+		x.h.log.ErrorContext(ctx, "a service failed", "reference", x.reference, "tool", x.tool.Resource(),
+			"code", f.Code.String())
+		x.h.log.DebugContext(ctx, "cause", "reference", x.reference, "error", f.Err)
+		return x.toolError(internalText(x.reference), "", nil, say.class)
+	}
+	text := say.text
+	if f.Text != "" {
+		text = f.Text
+	}
+	if !say.executed {
+		return x.toolError(text, "", nil, say.class)
+	}
+	executed := executedUnknown
+	if f.NotExecuted {
+		executed = executedNo
+	}
+	return x.toolError(text, metaExecuted, executed, say.class)
+}
+
+var (
+	executedNo      = []byte(`"no"`)
+	executedUnknown = []byte(`"unknown"`)
+	jsonTrue        = []byte("true")
+	jsonFalse       = []byte("false")
+)
+
+func boolean(b bool) jsontext.Value {
+	if b {
+		return jsonTrue
+	}
+	return jsonFalse
+}

@@ -1,0 +1,261 @@
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/sallyport-dev/sallyport/internal/lifecycle"
+	"github.com/sallyport-dev/sallyport/internal/mcp"
+)
+
+const callA = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":"canary"}}}`
+
+// failing is a catalog of one tool whose dispatch ends in err.
+func failing(err error) catalog {
+	return catalog{{name: "a", call: func(context.Context, []byte) ([]byte, error) { return nil, err }}}
+}
+
+// The rows are boundary.md, "What a refusal says", as far as it speaks of gRPC codes.
+func TestCall_answersEveryCodeWithAConstantText(t *testing.T) {
+	t.Parallel()
+	const internal = "INTERNAL"
+	tests := []struct {
+		code  codes.Code
+		text  string
+		facts string
+		class lifecycle.Class
+	}{
+		{codes.OK, internal, "", lifecycle.Internal},
+		{codes.Canceled, "The call was cancelled before it was answered.", `"dev.sallyport/executed":"unknown"`, lifecycle.Transport},
+		{codes.Unknown, internal, "", lifecycle.Service},
+		{codes.InvalidArgument, "The service refused the arguments as invalid.", "", lifecycle.Service},
+		{codes.DeadlineExceeded, "The service did not answer in time. The call may have run: check before you repeat it.", `"dev.sallyport/executed":"unknown"`, lifecycle.Deadline},
+		{codes.NotFound, "The service did not find what the arguments name.", "", lifecycle.Service},
+		{codes.AlreadyExists, "What the call would create exists already.", "", lifecycle.Service},
+		{codes.PermissionDenied, "The service does not permit this call.", "", lifecycle.Service},
+		{codes.ResourceExhausted, "The service has no capacity or quota left for this call.", "", lifecycle.Service},
+		{codes.FailedPrecondition, "The service is not in a state in which this call can succeed.", "", lifecycle.Service},
+		{codes.Aborted, "The service aborted the call because of a conflict with another one.", "", lifecycle.Service},
+		{codes.OutOfRange, "The arguments are outside the range that the service has.", "", lifecycle.Service},
+		{codes.Unimplemented, "The service does not implement this tool.", "", lifecycle.Service},
+		{codes.Internal, internal, "", lifecycle.Service},
+		{codes.Unavailable, "The service is not available.", `"dev.sallyport/executed":"unknown"`, lifecycle.ServiceUnavailable},
+		{codes.DataLoss, internal, "", lifecycle.Service},
+		{codes.Unauthenticated, internal, "", lifecycle.Service},
+		{codes.Code(99), internal, "", lifecycle.Service},
+	}
+	for _, test := range tests {
+		t.Run(test.code.String(), func(t *testing.T) {
+			t.Parallel()
+			failure := &mcp.Failure{Code: test.code, Err: errors.New("canary of the service")}
+			s := start(t, failing(fmt.Errorf("call: %w", failure)))
+			got := s.do(t, call{body: callA})
+			settled := <-s.settlements.tell
+			text := test.text
+			if text == internal {
+				text = "An internal error occurred. Whoever runs this platform finds it in the log by the reference " +
+					settled.Reference + "."
+				if !strings.Contains(s.log.String(), settled.Reference) {
+					t.Errorf("the reference is not in the log: %s", s.log)
+				}
+			}
+			facts := ""
+			if test.facts != "" {
+				facts = `,"_meta":{` + test.facts + `}`
+			}
+			expectBody(t, got.body, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"`+text+
+				`"}],"isError":true`+facts+`}}`)
+			if settled.Outcome != lifecycle.ToolError || settled.Class != test.class {
+				t.Errorf("settled as %s %s", settled.Outcome, settled.Class)
+			}
+			if strings.Contains(got.body+s.log.String(), "canary") {
+				t.Errorf("a canary got out: %s\n%s", got.body, s.log)
+			}
+		})
+	}
+}
+
+func TestCall_saysThatACallNeverLeft(t *testing.T) {
+	t.Parallel()
+	for _, code := range []codes.Code{codes.Canceled, codes.DeadlineExceeded, codes.Unavailable} {
+		s := start(t, failing(&mcp.Failure{Code: code, NotExecuted: true, Text: "Words of ours."}))
+		expectBody(t, s.do(t, call{body: callA}).body, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text",`+
+			`"text":"Words of ours."}],"isError":true,"_meta":{"dev.sallyport/executed":"no"}}}`)
+	}
+}
+
+func TestCall_answersADisagreementOfTheDoorsLikeAnUnknownTool(t *testing.T) {
+	t.Parallel()
+	s := start(t, failing(&mcp.Failure{Code: codes.PermissionDenied, Disagreement: true}))
+	got := s.do(t, call{body: callA})
+	unknown := s.do(t, call{body: strings.Replace(callA, `"a"`, `"nobody"`, 1)})
+	if got.body != unknown.body || got.status != unknown.status {
+		t.Errorf("got %d %s\nwant %d %s", got.status, got.body, unknown.status, unknown.body)
+	}
+	if !strings.Contains(s.log.String(), `"level":"ERROR"`) {
+		t.Errorf("no fault in the log: %s", s.log)
+	}
+}
+
+func TestCall_hidesFaultsOfOurOwn(t *testing.T) {
+	t.Parallel()
+	canary := errors.New("canary")
+	for _, test := range []struct {
+		name  string
+		tool  tool
+		class lifecycle.Class
+	}{
+		{"encoder", tool{encode: func([]byte) ([]byte, error) { return nil, canary }}, lifecycle.InputProcessing},
+		{"dispatcher", tool{call: func(context.Context, []byte) ([]byte, error) { return nil, canary }}, lifecycle.Internal},
+		{"decoder", tool{decode: func([]byte) (mcp.Result, error) { return mcp.Result{}, canary }}, lifecycle.Serialization},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			test.tool.name = "a"
+			s := start(t, catalog{&test.tool})
+			got := s.do(t, call{body: callA})
+			settled := <-s.settlements.tell
+			expectBody(t, got.body, "…"+settled.Reference+`."}],"isError":true}}`)
+			if settled.Class != test.class || settled.Outcome != lifecycle.ToolError {
+				t.Errorf("settled as %s %s", settled.Outcome, settled.Class)
+			}
+			if strings.Contains(got.body+s.log.String(), "canary") || !strings.Contains(s.log.String(), settled.Reference) {
+				t.Errorf("log: %s", s.log)
+			}
+		})
+	}
+}
+
+func TestCall_survivesAPanic(t *testing.T) {
+	t.Parallel()
+	s := start(t, catalog{{name: "a", call: func(context.Context, []byte) ([]byte, error) { panic("canary") }}})
+	got := s.do(t, call{body: callA})
+	settled := <-s.settlements.tell
+	expectBody(t, got.body, `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"…`)
+	if settled.Outcome != lifecycle.Failed || settled.Class != lifecycle.Internal || got.status != http.StatusOK {
+		t.Errorf("settled as %+v", settled)
+	}
+	if strings.Contains(got.body+s.log.String(), "canary") || !strings.Contains(s.log.String(), settled.Reference) {
+		t.Errorf("log: %s", s.log)
+	}
+}
+
+func TestCall_rendersARefusalOfTheGate(t *testing.T) {
+	t.Parallel()
+	for _, correctable := range []bool{true, false} {
+		s := start(t, catalog{{name: "a", refusal: &mcp.Refusal{Text: "items[].quantity: \"at most\" 5", Correctable: correctable}}})
+		got := s.do(t, call{body: callA})
+		expectBody(t, got.body, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":`+
+			`"items[].quantity: \"at most\" 5"}],"isError":true,"_meta":{"dev.sallyport/correctable":%v}}}`, correctable))
+		if settled := <-s.settlements.tell; settled.Class != lifecycle.InputValidation {
+			t.Errorf("settled as %s", settled.Class)
+		}
+	}
+}
+
+func TestCall_rendersResults(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name   string
+		result mcp.Result
+		want   string
+	}{
+		{"text only", mcp.Result{Content: []byte(`[{"type":"text","text":"x"}]`)},
+			`{"content":[{"type":"text","text":"x"}],"_meta":{"dev.sallyport/type":"test.v1.Response"}}`},
+		{"structured", mcp.Result{Content: []byte(`[]`), Structured: []byte(`{"a":1}`)},
+			`{"content":[],"structuredContent":{"a":1},"_meta":{"dev.sallyport/type":"test.v1.Response"}}`},
+		{"error without structured content", mcp.Result{Content: []byte(`[]`), Structured: []byte(`{"a":1}`), IsError: true},
+			`{"content":[],"isError":true,"_meta":{"dev.sallyport/type":"test.v1.Response"}}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, catalog{{name: "a", decode: func([]byte) (mcp.Result, error) { return test.result, nil }}})
+			expectBody(t, s.do(t, call{body: callA}).body, `{"jsonrpc":"2.0","id":1,"result":`+test.want+`}`)
+		})
+	}
+}
+
+func TestCall_isCancelledWhenTheClientLeaves(t *testing.T) {
+	t.Parallel()
+	running, ended := make(chan struct{}), make(chan error, 1)
+	s := start(t, catalog{{name: "a", call: func(ctx context.Context, _ []byte) ([]byte, error) {
+		close(running)
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return nil, &mcp.Failure{Code: codes.Canceled}
+	}}})
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader(callA))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = http.Header{"Content-Type": {"application/json"}, "Clientid": {"m-1"}, "Clientsecret": {"secret"}}
+	go func() {
+		<-running
+		cancel()
+	}()
+	if response, err := s.Client().Do(r); err == nil {
+		response.Body.Close()
+		t.Error("the client got an answer")
+	}
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the call ended with %v", err)
+	}
+	if settled := <-s.settlements.tell; settled.Outcome != lifecycle.Cancelled {
+		t.Errorf("settled as %s", settled.Outcome)
+	}
+}
+
+func TestHandler_settlesEveryRequestOnce(t *testing.T) {
+	t.Parallel()
+	s := start(t, catalog{{name: "a"}})
+	tests := []struct {
+		name string
+		call call
+		want lifecycle.Settlement
+	}{
+		{"served", call{body: callA}, lifecycle.Settlement{Outcome: lifecycle.Success, Class: lifecycle.None, Method: "tools/call",
+			Tool: "srv://system-api~test.v1.Service/a", ProtocolVersion: "2025-03-26", Status: 200}},
+		{"initialize", call{body: `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`},
+			lifecycle.Settlement{Outcome: lifecycle.Success, Class: lifecycle.None, Method: "initialize", ProtocolVersion: "2025-06-18", Status: 200}},
+		{"unknown tool", call{body: strings.Replace(callA, `"a"`, `"canary"`, 1)}, lifecycle.Settlement{Outcome: lifecycle.Rejected,
+			Class: lifecycle.Authorization, Method: "tools/call", ProtocolVersion: "2025-03-26", Status: 200}},
+		{"unknown method", call{body: `{"jsonrpc":"2.0","id":1,"method":"canary"}`}, lifecycle.Settlement{Outcome: lifecycle.Rejected,
+			Class: lifecycle.Envelope, Method: "OTHER", ProtocolVersion: "2025-03-26", Status: 200}},
+		{"notification", call{body: `{"jsonrpc":"2.0","method":"canary"}`}, lifecycle.Settlement{Outcome: lifecycle.Success,
+			Class: lifecycle.None, Method: "OTHER", ProtocolVersion: "2025-03-26", Status: 202}},
+		{"bad JSON", call{body: `{`}, lifecycle.Settlement{Outcome: lifecycle.Rejected, Class: lifecycle.Decode, Status: 400}},
+		{"bad envelope", call{body: `{}`}, lifecycle.Settlement{Outcome: lifecycle.Rejected, Class: lifecycle.Envelope, Status: 400}},
+		{"bad version", call{body: ping, headers: map[string]string{"MCP-Protocol-Version": "canary"}},
+			lifecycle.Settlement{Outcome: lifecycle.Rejected, Class: lifecycle.Negotiation, Method: "ping", Status: 400}},
+		{"no credentials", call{body: ping, headers: map[string]string{"clientSecret": "canary"}},
+			lifecycle.Settlement{Outcome: lifecycle.Rejected, Class: lifecycle.Authentication, Status: 401}},
+		{"not admitted", call{method: "GET"}, lifecycle.Settlement{Outcome: lifecycle.Rejected, Class: lifecycle.Transport, Status: 405}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s.do(t, test.call)
+			got := <-s.settlements.tell
+			if got.Reference == "" || got.Duration <= 0 {
+				t.Errorf("reference %q, duration %v", got.Reference, got.Duration)
+			}
+			authenticated := got.Participant.GetId() == "m-1"
+			if authenticated != (got.Status != 401 && got.Status != 405) {
+				t.Errorf("participant %v", got.Participant)
+			}
+			got.Reference, got.Duration, got.Participant = "", 0, nil
+			if got != test.want {
+				t.Errorf("got  %+v\nwant %+v", got, test.want)
+			}
+		})
+	}
+	if n := len(s.settlements.all); n != len(tests) {
+		t.Errorf("%d settlements for %d requests", n, len(tests))
+	}
+}

@@ -1,0 +1,341 @@
+package mcp
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/sallyport-dev/sallyport/internal/lifecycle"
+)
+
+// The decoder's limits (boundary.md, "The decoder").
+const (
+	// maxDepth counts containers: the envelope, `params` and `arguments`, and 100 levels below that.
+	maxDepth = 3 + 100
+	// maxNumber is the length of the longest accepted number in characters.
+	maxNumber = 1000
+	// maxID is the length of the longest accepted JSON-RPC id in bytes, as it was sent.
+	maxID = 256
+)
+
+// kind is what a message is.
+type kind int
+
+const (
+	request kind = iota
+	notification
+	response
+)
+
+// message is one decoded JSON-RPC message. Its values are slices of the body, valid as long as that.
+type message struct {
+	kind kind
+	// id is the request's id exactly as it was sent.
+	id jsontext.Value
+	// method is unquoted. It is the caller's: compare it, never repeat it.
+	method []byte
+	params params
+}
+
+// params holds the members of `params` that some method of ours reads; all others are read strictly and dropped.
+// A value is nil where its member is absent.
+type params struct {
+	// shape is 0 without params, else the JSON kind of the value.
+	shape jsontext.Kind
+
+	name            jsontext.Value
+	arguments       jsontext.Value
+	cursor          jsontext.Value
+	protocolVersion jsontext.Value
+	meta            meta
+}
+
+// meta holds the members of `params._meta` that we read.
+type meta struct {
+	// shape is 0 without _meta, else the JSON kind of the value.
+	shape jsontext.Kind
+
+	protocolVersion jsontext.Value
+}
+
+// metaProtocolVersion is the member of `_meta` by which a request of the modern era names its protocol version.
+const metaProtocolVersion = "io.modelcontextprotocol/protocolVersion"
+
+// errLimit is a document that is JSON but passes a limit of ours.
+var errLimit = errors.New("nesting or number beyond the decoder's limits")
+
+// decoder reads one message from one body.
+type decoder struct {
+	json   jsontext.Decoder
+	source bytes.Buffer
+	body   []byte
+}
+
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
+// decode reads body as one strict JSON document and takes out the JSON-RPC message. The answer is nil on success.
+//
+// jsontext refuses duplicate names at every depth, invalid UTF-8, unpaired surrogates, a byte order mark and
+// everything that is not JSON; the limits and the end of the document are checked here.
+func decode(body []byte) (message, *answer) {
+	d := decoders.Get().(*decoder)
+	defer d.release()
+	// A bytes.Buffer is read in place: values alias the body, nothing is copied.
+	d.source = *bytes.NewBuffer(body)
+	d.body = body
+	d.json.Reset(&d.source)
+
+	switch d.json.PeekKind() {
+	case '{':
+	case '[':
+		// A batch. The platform refuses it in every version, whatever it holds.
+		return message{}, envelopeRefusal(nil, "Batches are not accepted: send one message per request.")
+	default:
+		if _, err := d.value(); err != nil || !d.atEnd() {
+			return message{}, parseRefusal()
+		}
+		return message{}, envelopeRefusal(nil, "A message is a JSON object.")
+	}
+	e, err := d.envelope()
+	if err != nil || !d.atEnd() {
+		return message{}, parseRefusal()
+	}
+	return e.message()
+}
+
+// release forgets the body and returns the decoder to the pool.
+func (d *decoder) release() {
+	d.body = nil
+	d.source = bytes.Buffer{}
+	d.json.Reset(&d.source)
+	decoders.Put(d)
+}
+
+func (d *decoder) atEnd() bool {
+	_, err := d.json.ReadToken()
+	return errors.Is(err, io.EOF)
+}
+
+// envelope is the top level of a message before it is judged.
+type envelope struct {
+	jsonrpc, id, method jsontext.Value
+	params              params
+	hasResult, hasError bool
+}
+
+func (d *decoder) envelope() (envelope, error) {
+	var e envelope
+	err := d.object(func(name []byte) error {
+		var err error
+		switch string(name) {
+		case "jsonrpc":
+			e.jsonrpc, err = d.value()
+		case "id":
+			e.id, err = d.value()
+		case "method":
+			e.method, err = d.value()
+		case "params":
+			e.params, err = d.params()
+		case "result":
+			e.hasResult = true
+			_, err = d.value()
+		case "error":
+			e.hasError = true
+			_, err = d.value()
+		default:
+			_, err = d.value()
+		}
+		return err
+	})
+	return e, err
+}
+
+func (d *decoder) params() (params, error) {
+	p := params{shape: d.json.PeekKind()}
+	if p.shape != '{' {
+		_, err := d.value()
+		return p, err
+	}
+	err := d.object(func(name []byte) error {
+		var err error
+		switch string(name) {
+		case "name":
+			p.name, err = d.value()
+		case "arguments":
+			p.arguments, err = d.value()
+		case "cursor":
+			p.cursor, err = d.value()
+		case "protocolVersion":
+			p.protocolVersion, err = d.value()
+		case "_meta":
+			p.meta, err = d.meta()
+		default:
+			_, err = d.value()
+		}
+		return err
+	})
+	return p, err
+}
+
+func (d *decoder) meta() (meta, error) {
+	m := meta{shape: d.json.PeekKind()}
+	if m.shape != '{' {
+		_, err := d.value()
+		return m, err
+	}
+	err := d.object(func(name []byte) error {
+		var err error
+		if string(name) == metaProtocolVersion {
+			m.protocolVersion, err = d.value()
+		} else {
+			_, err = d.value()
+		}
+		return err
+	})
+	return m, err
+}
+
+// object reads one object and hands each unquoted member name to member, which must read exactly the value.
+func (d *decoder) object(member func(name []byte) error) error {
+	if _, err := d.json.ReadToken(); err != nil {
+		return err
+	}
+	for d.json.PeekKind() == '"' {
+		name, err := d.json.ReadValue()
+		if err != nil {
+			return err
+		}
+		if err := member(unquote(name)); err != nil {
+			return err
+		}
+	}
+	_, err := d.json.ReadToken() // the closing brace, or the error that stands in its place
+	return err
+}
+
+// value reads one value of any kind within the limits and returns it as a slice of the body.
+func (d *decoder) value() (jsontext.Value, error) {
+	switch d.json.PeekKind() {
+	case '{', '[':
+	default:
+		return d.scalar()
+	}
+	if _, err := d.json.ReadToken(); err != nil {
+		return nil, err
+	}
+	start, outside := d.json.InputOffset()-1, d.json.StackDepth()-1
+	for d.json.StackDepth() > outside {
+		if d.json.StackDepth() > maxDepth {
+			return nil, errLimit
+		}
+		if d.json.PeekKind() == '0' {
+			if _, err := d.scalar(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if _, err := d.json.ReadToken(); err != nil {
+			return nil, err
+		}
+	}
+	return d.body[start:d.json.InputOffset():d.json.InputOffset()], nil
+}
+
+func (d *decoder) scalar() (jsontext.Value, error) {
+	v, err := d.json.ReadValue()
+	if err == nil && v.Kind() == '0' && len(v) > maxNumber {
+		err = errLimit
+	}
+	return v, err
+}
+
+// message judges the envelope: JSON-RPC 2.0 with an id that can be echoed (mcp-protocol.md 1.4).
+func (e *envelope) message() (message, *answer) {
+	var id jsontext.Value
+	if e.id != nil {
+		if !validID(e.id) {
+			return message{}, envelopeRefusal(nil, "The id must be a string or an integer of at most 256 bytes.")
+		}
+		id = e.id
+	}
+	if string(unquoteString(e.jsonrpc)) != "2.0" {
+		return message{}, envelopeRefusal(id, `The member "jsonrpc" must be "2.0".`)
+	}
+	if e.method == nil {
+		if id == nil || e.hasResult == e.hasError {
+			return message{}, envelopeRefusal(id, `The member "method" is missing.`)
+		}
+		return message{kind: response}, nil
+	}
+	if e.method.Kind() != '"' || e.hasResult || e.hasError {
+		return message{}, envelopeRefusal(id, "A request has a method, which is a string, and neither result nor error.")
+	}
+	m := message{kind: request, id: id, method: unquote(e.method), params: e.params}
+	if id == nil {
+		m.kind = notification
+		if m.params.shape != 0 && m.params.shape != '{' {
+			return message{}, envelopeRefusal(nil, `The member "params" must be an object.`)
+		}
+	}
+	return m, nil
+}
+
+// validID accepts a string or an integer, so that the answer can carry the same bytes.
+func validID(id jsontext.Value) bool {
+	if len(id) > maxID {
+		return false
+	}
+	switch id.Kind() {
+	case '"':
+		return true
+	case '0':
+		return !bytes.ContainsAny(id, ".eE")
+	default:
+		return false
+	}
+}
+
+// unquoteString returns the text of a JSON string, and nil for any other value or none.
+func unquoteString(v jsontext.Value) []byte {
+	if v == nil || v.Kind() != '"' {
+		return nil
+	}
+	return unquote(v)
+}
+
+// unquote returns the text of a valid JSON string: a slice of it where nothing is escaped.
+func unquote(v jsontext.Value) []byte {
+	if bytes.IndexByte(v, '\\') < 0 {
+		return v[1 : len(v)-1]
+	}
+	text, _ := jsontext.AppendUnquote(nil, v) // the decoder accepted it
+	return text
+}
+
+// parseRefusal answers bytes that are not one strict JSON document. No id is echoed: none was read reliably.
+func parseRefusal() *answer {
+	return &answer{
+		status: http.StatusBadRequest,
+		parts: [][]byte{errorBody(nil, &problem{
+			code: codeParseError,
+			message: "The body is not one strict JSON document: UTF-8 without a byte order mark, no name twice in an " +
+				"object, nothing after the document, at most 100 levels below arguments, no number longer than 1000 characters.",
+		})},
+		outcome: lifecycle.Rejected,
+		class:   lifecycle.Decode,
+	}
+}
+
+// envelopeRefusal answers JSON that is not a JSON-RPC message.
+func envelopeRefusal(id jsontext.Value, message string) *answer {
+	return &answer{
+		status:  http.StatusBadRequest,
+		parts:   [][]byte{errorBody(id, &problem{code: codeInvalidRequest, message: message})},
+		outcome: lifecycle.Rejected,
+		class:   lifecycle.Envelope,
+	}
+}

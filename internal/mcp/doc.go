@@ -1,0 +1,18 @@
+// Package mcp speaks the Model Context Protocol over HTTP: one stateless endpoint, POST only.
+//
+// In comes an HTTP request, out goes one JSON answer. Every request walks the same way, each step in its file:
+//
+//	head.go      admit by head: method, Host, Origin, Content-Type, declared length
+//	handler.go   authenticate from headers, read the body within its limit
+//	decode.go    one strict JSON document -> message
+//	era.go       which era and protocol version the message belongs to, and which method it names
+//	methods.go   initialize, ping, tools/list
+//	call.go      tools/call: first door -> gate -> dispatch -> result
+//	answer.go    the one terminal write
+//
+// Whatever a step refuses becomes an [answer], never a panic or a second write, and the request settles exactly once.
+// Nothing that the caller sent is repeated in an answer but the JSON-RPC id (boundary.md, "What a refusal says").
+//
+// The package knows no etcd, no gRPC connection and no protobuf descriptor: which tools there are and how they are
+// called is behind [Catalog], who calls is behind [Authenticator].
+package mcp

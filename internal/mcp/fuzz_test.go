@@ -1,0 +1,52 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// FuzzDecode compares the decoder with encoding/json, which accepts more: whatever we take, it takes too, and the parts
+// that we cut out of the body are themselves JSON. A refusal is always a JSON-RPC error that repeats no more than an id.
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":[1,{"y":null}]},"_meta":{"progressToken":"t"}}}`,
+		`{"jsonrpc":"2.0","id":"\u0061","method":"tools/list","params":{"cursor":"AWE"}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","id":1,"result":{}}`,
+		`{"jsonrpc":"2.0","id":null,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":1,"id":1,"method":"ping"}`,
+		`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`,
+		"\ufeff{}", `{"a":"\ud800"}`, `{} {}`, `{"a":01}`, "{\"a\":\"\xff\"}", ``, `null`,
+		strings.Repeat(`{"params":`, 200),
+		`{"jsonrpc":"2.0","id":` + strings.Repeat("9", 1001) + `,"method":"ping"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		before := bytes.Clone(body)
+		m, refusal := decode(body)
+		if !bytes.Equal(body, before) {
+			t.Fatal("the body was changed")
+		}
+		if refusal != nil {
+			if refusal.status != 400 || !json.Valid(refusal.parts[0]) || len(refusal.parts[0]) > 600 {
+				t.Fatalf("refusal %d %s", refusal.status, refusal.parts[0])
+			}
+			return
+		}
+		if !json.Valid(body) {
+			t.Fatalf("accepted %q, which is not JSON", body)
+		}
+		p := m.params
+		for _, v := range [][]byte{m.id, p.name, p.arguments, p.cursor, p.protocolVersion, p.meta.protocolVersion} {
+			if v != nil && (!json.Valid(v) || !bytes.Contains(body, v)) {
+				t.Fatalf("cut %q out of %q", v, body)
+			}
+		}
+		if m.kind == request && !validID(m.id) {
+			t.Fatalf("id %q", m.id)
+		}
+	})
+}

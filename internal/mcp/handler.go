@@ -1,0 +1,365 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	participantv1 "github.com/sallyport-dev/sallyport/gen/sallyport/participant/v1"
+	"github.com/sallyport-dev/sallyport/internal/lifecycle"
+)
+
+// Defaults of [Options].
+const (
+	DefaultMaxBodyBytes = 4 << 20
+	DefaultPageSize     = 500
+	DefaultBodyTimeout  = 30 * time.Second
+)
+
+// Options configure a [Handler]. Catalog and Authenticator are required.
+type Options struct {
+	Catalog       Catalog
+	Authenticator Authenticator
+	// Logger gets faults of ours. Nil is slog's default.
+	Logger *slog.Logger
+	// Settled is told of every request once, after its answer was written. It must not block. Nil tells nobody.
+	Settled func(ctx context.Context, s *lifecycle.Settlement)
+	// MaxBodyBytes is the largest request body; 0 means [DefaultMaxBodyBytes].
+	MaxBodyBytes int64
+	// BodyTimeout is how long a body may take to arrive; 0 means [DefaultBodyTimeout].
+	BodyTimeout time.Duration
+	// PageSize is the most tools on a page of tools/list; 0 means [DefaultPageSize].
+	PageSize int
+	// BaseURL is the edge's absolute URL as its callers know it. Empty: made from the address that a connection came in
+	// on.
+	BaseURL string
+	// AllowedOrigins are origins of browsers beside the edge's own, as https://host[:port].
+	AllowedOrigins []string
+	// Version is the edge's own version, told to clients.
+	Version string
+}
+
+// Handler is the MCP endpoint. It keeps nothing between requests and is safe for concurrent use.
+type Handler struct {
+	options Options
+	door    *doorman
+	served  []*era
+	log     *slog.Logger
+	texts   texts
+}
+
+// New returns a handler. The error names the option that is wrong.
+func New(o Options) (*Handler, error) {
+	if o.Catalog == nil || o.Authenticator == nil {
+		return nil, errors.New("mcp: Catalog and Authenticator are required")
+	}
+	if o.MaxBodyBytes == 0 {
+		o.MaxBodyBytes = DefaultMaxBodyBytes
+	}
+	if o.BodyTimeout == 0 {
+		o.BodyTimeout = DefaultBodyTimeout
+	}
+	if o.PageSize == 0 {
+		o.PageSize = DefaultPageSize
+	}
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	o.BaseURL = strings.TrimRight(o.BaseURL, "/")
+	door, err := newDoorman(o.BaseURL, o.AllowedOrigins, o.MaxBodyBytes)
+	if err != nil {
+		return nil, fmt.Errorf("mcp: %w", err)
+	}
+	h := &Handler{options: o, door: door, log: o.Logger}
+	h.served = h.eras()
+	h.texts = newTexts(h)
+	return h, nil
+}
+
+// exchange is one request on its way through: each step establishes its facts here once.
+type exchange struct {
+	h       *Handler
+	r       *http.Request
+	started time.Time
+
+	snapshot    Snapshot
+	participant *participantv1.Participant
+	message     message
+	era         *era
+	method      method
+	version     string
+	tool        Tool
+	reference   string
+}
+
+// ServeHTTP answers one request: one answer, one write, one settlement.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{h: h, r: r, started: time.Now(), reference: newReference()}
+	body := bodies.Get().(*bytes.Buffer)
+	a := x.answerSafely(w, body)
+	if r.Context().Err() != nil {
+		a.outcome, a.class = lifecycle.Cancelled, lifecycle.Transport
+	}
+	a.write(w)
+	releaseBody(body)
+	x.settle(a)
+}
+
+// answerSafely turns a panic of our own code into the bounded internal error.
+func (x *exchange) answerSafely(w http.ResponseWriter, body *bytes.Buffer) (a *answer) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			x.h.log.ErrorContext(x.r.Context(), "panic in a request", "reference", x.reference, "method", x.method.name,
+				"stack", string(debug.Stack()))
+			x.h.log.DebugContext(x.r.Context(), "panic value", "reference", x.reference, "panic", fault)
+			a = x.internalError()
+		}
+	}()
+	return x.answer(w, body)
+}
+
+// answer takes the request through its steps until one of them answers.
+func (x *exchange) answer(w http.ResponseWriter, body *bytes.Buffer) *answer {
+	if refusal := x.h.door.admit(x.r); refusal != nil {
+		return refusal
+	}
+	if x.snapshot = x.h.options.Catalog.Load(); x.snapshot == nil {
+		return unready()
+	}
+	if refusal := x.authenticate(); refusal != nil {
+		return refusal
+	}
+	if refusal := x.readBody(w, body); refusal != nil {
+		return refusal
+	}
+	var refusal *answer
+	if x.message, refusal = decode(body.Bytes()); refusal != nil {
+		return refusal
+	}
+	for _, e := range x.h.served {
+		if e.claims(x) {
+			x.era = e
+			break
+		}
+	}
+	if x.message.kind == response {
+		return x.takeResponse()
+	}
+	known := false
+	if x.method, known = x.era.methods[string(x.message.method)]; !known {
+		x.method = method{name: methodOther}
+	}
+	if refusal := x.era.negotiate(x); refusal != nil {
+		return refusal
+	}
+	if x.message.kind == notification {
+		return accepted()
+	}
+	if !known {
+		return x.fail(&problem{code: codeMethodNotFound, message: "Method not found."}, lifecycle.Envelope)
+	}
+	return x.method.serve(x)
+}
+
+// authenticate finds out who calls, or challenges (access.md, "Credentials").
+//
+// A bearer token comes before machine credentials in that order, and this edge knows no issuer of any, so that a
+// request that carries one is not authenticated, whatever stands beside it.
+func (x *exchange) authenticate() *answer {
+	ids, secrets := x.r.Header["Clientid"], x.r.Header["Clientsecret"]
+	bearer := false
+	for _, value := range x.r.Header["Authorization"] {
+		scheme, _, _ := strings.Cut(value, " ")
+		bearer = bearer || strings.EqualFold(scheme, "Bearer")
+	}
+	if !bearer && len(ids) <= 1 && len(secrets) <= 1 {
+		var id, secret string
+		if len(ids) == 1 {
+			id = ids[0]
+		}
+		if len(secrets) == 1 {
+			secret = secrets[0]
+		}
+		p, err := x.h.options.Authenticator.Authenticate(id, secret, len(ids)+len(secrets) > 0)
+		if err == nil {
+			x.participant = p
+			return nil
+		}
+	}
+	challenge := `Bearer resource_metadata="` + x.baseURL() + `/.well-known/oauth-protected-resource/mcp"`
+	if bearer {
+		challenge += `, error="invalid_token"`
+	}
+	a := &answer{
+		status: http.StatusUnauthorized,
+		parts: [][]byte{errorBody(nil, &problem{
+			code:    codeUnauthenticated,
+			message: "Valid credentials are needed: send the headers clientId and clientSecret.",
+		})},
+		outcome: lifecycle.Rejected,
+		class:   lifecycle.Authentication,
+	}
+	a.header("WWW-Authenticate", challenge)
+	return a
+}
+
+// baseURL is the configured one, else the address that the connection came in on. The Host header is the caller's word
+// and never repeated.
+func (x *exchange) baseURL() string {
+	if x.h.options.BaseURL != "" {
+		return x.h.options.BaseURL
+	}
+	scheme := "http://"
+	if x.r.TLS != nil {
+		scheme = "https://"
+	}
+	if addr, ok := x.r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		return scheme + addr.String()
+	}
+	return scheme + "localhost"
+}
+
+// readBody reads the whole body, so that net/http notices a caller who leaves while the call runs.
+func (x *exchange) readBody(w http.ResponseWriter, body *bytes.Buffer) *answer {
+	control := http.NewResponseController(w)
+	// A writer that knows no deadlines is not a network connection, and has no slow body either.
+	deadlines := control.SetReadDeadline(time.Now().Add(x.h.options.BodyTimeout)) == nil
+	if n := x.r.ContentLength; n > 0 {
+		body.Grow(int(n) + bytes.MinRead) // admitted, hence within the limit
+	}
+	_, err := body.ReadFrom(http.MaxBytesReader(w, x.r.Body, x.h.options.MaxBodyBytes))
+	if deadlines {
+		_ = control.SetReadDeadline(time.Time{})
+	}
+	var large *http.MaxBytesError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &large):
+		return tooLarge()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		a := headRefusal(http.StatusRequestTimeout, "The body took too long to arrive.")
+		a.header("Connection", "close")
+		return a
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return headRefusal(http.StatusBadRequest, "The body is shorter than its Content-Length.")
+	default:
+		return headRefusal(http.StatusBadRequest, "The body could not be read.")
+	}
+}
+
+// takeResponse drops a posted response: this server sends no requests that it could answer.
+func (x *exchange) takeResponse() *answer {
+	x.method = method{name: methodOther}
+	if !x.era.acceptsResponses {
+		return envelopeRefusal(nil, "Responses are not accepted: send requests and notifications.")
+	}
+	return accepted()
+}
+
+// unready answers while the edge has not seen the registry's data yet.
+func unready() *answer {
+	a := &answer{
+		status: http.StatusServiceUnavailable,
+		parts: [][]byte{errorBody(nil, &problem{
+			code:    codeUnavailable,
+			message: "This edge has not loaded its tools yet: try again shortly.",
+		})},
+		outcome: lifecycle.Failed,
+		class:   lifecycle.ServiceUnavailable,
+	}
+	a.header("Retry-After", "1")
+	return a
+}
+
+// fail is a JSON-RPC error for a well-formed request; its HTTP status is the era's.
+func (x *exchange) fail(p *problem, class lifecycle.Class) *answer {
+	status := http.StatusOK
+	if s, ok := x.era.statuses[p.code]; ok {
+		status = s
+	}
+	return &answer{
+		status:  status,
+		parts:   [][]byte{errorBody(x.message.id, p)},
+		outcome: lifecycle.Rejected,
+		class:   class,
+	}
+}
+
+// succeed is a result, whose parts together are one JSON object.
+func (x *exchange) succeed(result ...[]byte) *answer {
+	return &answer{
+		status:  http.StatusOK,
+		parts:   resultBody(x.message.id, result...),
+		outcome: lifecycle.Success,
+		class:   lifecycle.None,
+	}
+}
+
+// internalError is the one text for whatever our own code gets wrong; the reference is in the log.
+func (x *exchange) internalError() *answer {
+	status := http.StatusOK
+	if x.era == nil {
+		status = http.StatusInternalServerError
+	}
+	return &answer{
+		status: status,
+		parts: [][]byte{errorBody(x.message.id, &problem{
+			code:    codeInternalError,
+			message: internalText(x.reference),
+		})},
+		outcome: lifecycle.Failed,
+		class:   lifecycle.Internal,
+	}
+}
+
+func (x *exchange) settle(a *answer) {
+	if x.h.options.Settled == nil {
+		return
+	}
+	s := &lifecycle.Settlement{
+		Reference:       x.reference,
+		Outcome:         a.outcome,
+		Class:           a.class,
+		Method:          x.method.name,
+		ProtocolVersion: x.version,
+		Participant:     x.participant,
+		Status:          a.status,
+		Duration:        time.Since(x.started),
+	}
+	if x.tool != nil {
+		s.Tool = x.tool.Resource()
+	}
+	x.h.options.Settled(x.r.Context(), s)
+}
+
+// newReference makes a request's correlation id. It need not be secret, only rare.
+func newReference() string { return strconv.FormatUint(rand.Uint64()|1<<63, 36) }
+
+// bodies are reused between requests: the one place where buffers are pooled.
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// maxPooledBody keeps one large request from pinning its memory for good.
+const maxPooledBody = 1 << 20
+
+func releaseBody(body *bytes.Buffer) {
+	if body.Cap() <= maxPooledBody {
+		body.Reset()
+		bodies.Put(body)
+	}
+}

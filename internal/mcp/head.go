@@ -1,0 +1,164 @@
+package mcp
+
+import (
+	"fmt"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/sallyport-dev/sallyport/internal/lifecycle"
+)
+
+// doorman judges what can be judged by a request's head alone.
+type doorman struct {
+	// origins are allowed beside the loopback ones, as normalised by originOf.
+	origins map[string]bool
+	// hosts are the allowed Host names on a loopback listener beside the loopback ones, without port, in lower case.
+	hosts map[string]bool
+	limit int64
+}
+
+// newDoorman prepares the allow-lists: the edge's own base URL, and the configured origins.
+func newDoorman(baseURL string, allowed []string, limit int64) (*doorman, error) {
+	d := &doorman{origins: make(map[string]bool), hosts: make(map[string]bool), limit: limit}
+	for _, text := range allowed {
+		if _, ok := originOf(text); !ok {
+			return nil, fmt.Errorf("allowed origin %q: want https://host[:port] without a path", text)
+		}
+	}
+	if baseURL != "" {
+		u, err := url.Parse(baseURL)
+		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+			return nil, fmt.Errorf("base URL %q: want an absolute http or https URL", baseURL)
+		}
+		allowed = append([]string{u.Scheme + "://" + u.Host}, allowed...)
+	}
+	for _, text := range allowed {
+		origin, _ := originOf(text)
+		d.origins[origin] = true
+		_, hostport, _ := strings.Cut(origin, "://")
+		d.hosts[hostOf(hostport)] = true
+	}
+	return d, nil
+}
+
+// admit returns nil for a request that may come in (mcp-protocol.md 1.5, rungs 1 to 3 and 5; DESIGN puts the declared
+// length before authentication as well).
+func (d *doorman) admit(r *http.Request) *answer {
+	loopback := onLoopback(r)
+	if loopback && !d.knownHost(r.Host) {
+		return headRefusal(http.StatusForbidden, "The Host header names a host that this edge does not serve.")
+	}
+	if origins := r.Header["Origin"]; len(origins) > 0 && !d.knownOrigin(origins, loopback) {
+		return headRefusal(http.StatusForbidden, "Requests from this Origin are not allowed.")
+	}
+	if r.Method != http.MethodPost {
+		a := headRefusal(http.StatusMethodNotAllowed, "Only POST is served here.")
+		a.header("Allow", http.MethodPost)
+		return a
+	}
+	if !isJSON(r.Header["Content-Type"]) {
+		return headRefusal(http.StatusUnsupportedMediaType, "The Content-Type must be application/json in UTF-8.")
+	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return headRefusal(http.StatusUnsupportedMediaType, "The body must not have a Content-Encoding.")
+	}
+	if r.ContentLength > d.limit {
+		return tooLarge()
+	}
+	return nil
+}
+
+func (d *doorman) knownHost(host string) bool {
+	name := hostOf(host)
+	return isLoopbackName(name) || d.hosts[name]
+}
+
+// knownOrigin refuses what browsers send for pages that are not ours, `null` included. Origins on loopback are fine
+// where only loopback can connect anyway.
+func (d *doorman) knownOrigin(origins []string, loopback bool) bool {
+	if len(origins) != 1 {
+		return false
+	}
+	origin, ok := originOf(origins[0])
+	if !ok {
+		return false
+	}
+	if d.origins[origin] {
+		return true
+	}
+	_, hostport, _ := strings.Cut(origin, "://")
+	return loopback && isLoopbackName(hostOf(hostport))
+}
+
+// headRefusal is the answer to a request that was not let in. Nothing of the body was read, so no id can be echoed.
+func headRefusal(status int, message string) *answer {
+	return &answer{
+		status:  status,
+		parts:   [][]byte{errorBody(nil, &problem{code: codeInvalidRequest, message: message})},
+		outcome: lifecycle.Rejected,
+		class:   lifecycle.Transport,
+	}
+}
+
+func tooLarge() *answer {
+	return headRefusal(http.StatusRequestEntityTooLarge, "The body is larger than this edge accepts.")
+}
+
+// onLoopback says whether the connection came in on a loopback address.
+func onLoopback(r *http.Request) bool {
+	addr, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	return ok && addr.IP.IsLoopback()
+}
+
+// originOf normalises an origin: scheme and host in lower case, the scheme's own port left out. It refuses anything
+// that is more than an origin.
+func originOf(text string) (string, bool) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" ||
+		(u.Scheme != "http" && u.Scheme != "https") {
+		return "", false
+	}
+	host := strings.ToLower(u.Host)
+	if port := u.Port(); (u.Scheme == "http" && port == "80") || (u.Scheme == "https" && port == "443") {
+		host = strings.TrimSuffix(host, ":"+port)
+	}
+	return u.Scheme + "://" + host, true
+}
+
+// hostOf takes the port and the brackets off, and lowers the case.
+func hostOf(hostport string) string {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	return strings.ToLower(host)
+}
+
+func isLoopbackName(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
+// isJSON accepts exactly one Content-Type of application/json, without a charset or with UTF-8.
+func isJSON(values []string) bool {
+	if len(values) != 1 {
+		return false
+	}
+	if values[0] == "application/json" {
+		return true
+	}
+	mediaType, params, err := mime.ParseMediaType(values[0])
+	if err != nil || mediaType != "application/json" {
+		return false
+	}
+	charset, given := params["charset"]
+	return !given || strings.EqualFold(charset, "utf-8")
+}

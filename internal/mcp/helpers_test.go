@@ -1,0 +1,215 @@
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	participantv1 "github.com/sallyport-dev/sallyport/gen/sallyport/participant/v1"
+	"github.com/sallyport-dev/sallyport/internal/lifecycle"
+	"github.com/sallyport-dev/sallyport/internal/mcp"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// The doubles below stand for the other rooms, whose own tests and the tests of package edge show the real ones.
+
+// tool is one tool of the double catalog.
+type tool struct {
+	name    string
+	hidden  bool
+	offline bool
+	refusal *mcp.Refusal
+	call    func(ctx context.Context, request []byte) ([]byte, error)
+	encode  func(arguments []byte) ([]byte, error)
+	decode  func(response []byte) (mcp.Result, error)
+}
+
+func (t *tool) Resource() string                    { return "srv://system-api~test.v1.Service/" + t.name }
+func (t *tool) ResultType() string                  { return "test.v1.Response" }
+func (t *tool) Online() bool                        { return !t.offline }
+func (t *tool) Judge(arguments []byte) *mcp.Refusal { return t.refusal }
+
+func (t *tool) Encode(arguments []byte) ([]byte, error) {
+	if t.encode != nil {
+		return t.encode(arguments)
+	}
+	return arguments, nil
+}
+
+func (t *tool) Dispatch(ctx context.Context, _ *participantv1.Participant, request []byte) ([]byte, error) {
+	if t.call != nil {
+		return t.call(ctx, request)
+	}
+	return request, nil
+}
+
+func (t *tool) Decode(response []byte) (mcp.Result, error) {
+	if t.decode != nil {
+		return t.decode(response)
+	}
+	text := strconv.Quote(string(response))
+	return mcp.Result{Content: []byte(`[{"type":"text","text":` + text + `}]`), Structured: response}, nil
+}
+
+// catalog is a sorted list of tools.
+type catalog []*tool
+
+func (c catalog) Load() mcp.Snapshot {
+	if c == nil {
+		return nil
+	}
+	return c
+}
+
+func (c catalog) Page(_ *participantv1.Participant, after string, size int) (definitions [][]byte, next string) {
+	for _, t := range c {
+		if t.hidden || t.name <= after {
+			continue
+		}
+		if len(definitions) == size {
+			return definitions, next
+		}
+		definitions = append(definitions, []byte(`{"name":"`+t.name+`"}`))
+		next = t.name
+	}
+	return definitions, ""
+}
+
+func (c catalog) Resolve(_ *participantv1.Participant, name string) (mcp.Tool, bool) {
+	i := slices.IndexFunc(c, func(t *tool) bool { return t.name == name && !t.hidden })
+	if i < 0 {
+		return nil, false
+	}
+	return c[i], true
+}
+
+// machine is the one machine that the double authenticator knows.
+type machine struct{ id, secret string }
+
+func (m machine) Authenticate(id, secret string, present bool) (*participantv1.Participant, error) {
+	if !present || id != m.id || secret != m.secret {
+		return nil, errors.New("unauthenticated")
+	}
+	return &participantv1.Participant{Kind: participantv1.Kind_KIND_SYSTEM, Id: id}, nil
+}
+
+// settlements collects what settled, and lets a test wait for it.
+type settlements struct {
+	mu   sync.Mutex
+	all  []lifecycle.Settlement
+	tell chan lifecycle.Settlement
+}
+
+func newSettlements() *settlements { return &settlements{tell: make(chan lifecycle.Settlement, 1024)} }
+
+func (s *settlements) settled(_ context.Context, settlement *lifecycle.Settlement) {
+	s.mu.Lock()
+	s.all = append(s.all, *settlement)
+	s.mu.Unlock()
+	s.tell <- *settlement
+}
+
+// server is a handler behind a real HTTP server on loopback.
+type server struct {
+	*httptest.Server
+	settlements *settlements
+	log         *syncBuffer
+}
+
+func start(t *testing.T, tools catalog, change ...func(*mcp.Options)) *server {
+	t.Helper()
+	s := &server{settlements: newSettlements(), log: new(syncBuffer)}
+	o := mcp.Options{
+		Catalog:       tools,
+		Authenticator: machine{"m-1", "secret"},
+		Logger:        slog.New(slog.NewJSONHandler(s.log, nil)),
+		Settled:       s.settlements.settled,
+		Version:       "1.2.3",
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	h, err := mcp.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Server = httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// call is one request to make. Its zero value is a POST of JSON with valid credentials.
+type call struct {
+	method  string
+	host    string
+	headers map[string]string // an empty value takes the header away
+	body    string
+}
+
+// reply is what came back.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (s *server) do(t *testing.T, c call) reply {
+	t.Helper()
+	method := c.method
+	if method == "" {
+		method = http.MethodPost
+	}
+	r, err := http.NewRequestWithContext(t.Context(), method, s.URL, strings.NewReader(c.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = c.host
+	headers := map[string]string{"Content-Type": "application/json", "clientId": "m-1", "clientSecret": "secret"}
+	for name, value := range c.headers {
+		headers[name] = value
+	}
+	for name, value := range headers {
+		if value != "" {
+			r.Header.Set(name, value)
+		}
+	}
+	response, err := s.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply{response.StatusCode, response.Header, string(body)}
+}
+
+// syncBuffer is a log that a test may read while the server writes.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}

@@ -1,0 +1,119 @@
+package mcp
+
+import (
+	"slices"
+
+	"github.com/sallyport-dev/sallyport/internal/lifecycle"
+)
+
+// instructions are for the model that reads them once, at the start.
+const instructions = "Each tool is one remote procedure of a service on this platform. Names are opaque: choose a tool by " +
+	"its title and description, and follow nextCursor until the list ends. Arguments are judged strictly against the " +
+	"input schema; leave an optional property out instead of sending null. In the _meta of an error result, " +
+	"dev.sallyport/correctable true means that corrected arguments may succeed, and dev.sallyport/executed says whether " +
+	"the call ran: no (safe to repeat) or unknown (check before you repeat it)."
+
+// texts are the answers that are the same for every caller, rendered once.
+type texts struct {
+	// initialize is the result by protocol version.
+	initialize map[string][]byte
+}
+
+func newTexts(h *Handler) texts {
+	t := texts{initialize: make(map[string][]byte)}
+	for _, v := range h.versions() {
+		b := appendString([]byte(`{"protocolVersion":`), v)
+		b = append(b, `,"capabilities":{"tools":{}},"serverInfo":{"name":"sallyport","title":"Sallyport","version":`...)
+		b = appendString(b, h.options.Version)
+		b = append(b, `},"instructions":`...)
+		b = appendString(b, instructions)
+		t.initialize[v] = append(b, '}')
+	}
+	return t
+}
+
+// initialize agrees on a version: the requested one where it is served, else the newest of the era
+// (mcp-protocol.md 1.2).
+func (x *exchange) initialize() *answer {
+	if refusal := x.needParams(); refusal != nil {
+		return refusal
+	}
+	requested := unquoteString(x.message.params.protocolVersion)
+	if requested == nil {
+		return x.fail(invalidParams, lifecycle.Envelope)
+	}
+	x.version = x.era.versions[0]
+	if i := slices.Index(x.era.versions, string(requested)); i >= 0 {
+		x.version = x.era.versions[i]
+	}
+	return x.succeed(x.h.texts.initialize[x.version])
+}
+
+// ping says that the server is there.
+func (x *exchange) ping() *answer {
+	if refusal := x.checkParams(); refusal != nil {
+		return refusal
+	}
+	return x.succeed(emptyObject)
+}
+
+var emptyObject = []byte("{}")
+
+// invalidParams is the one answer to params of a wrong shape.
+var invalidParams = &problem{code: codeInvalidParams, message: "The params are not what this method takes."}
+
+// checkParams accepts absent params and an object whose _meta, if any, is one.
+func (x *exchange) checkParams() *answer {
+	p := &x.message.params
+	if (p.shape != 0 && p.shape != '{') || (p.meta.shape != 0 && p.meta.shape != '{') {
+		return x.fail(invalidParams, lifecycle.Envelope)
+	}
+	return nil
+}
+
+// needParams is checkParams for a method that cannot do without.
+func (x *exchange) needParams() *answer {
+	if x.message.params.shape == 0 {
+		return x.fail(invalidParams, lifecycle.Envelope)
+	}
+	return x.checkParams()
+}
+
+var (
+	listHead   = []byte(`{"tools":[`)
+	listCursor = []byte(`],"nextCursor":`)
+	listTail   = []byte(`]}`)
+	comma      = []byte(",")
+)
+
+// listTools gives one page of what the caller sees (tools.md, "Order and pages").
+func (x *exchange) listTools() *answer {
+	if refusal := x.checkParams(); refusal != nil {
+		return refusal
+	}
+	after := ""
+	if cursor := x.message.params.cursor; cursor != nil {
+		// A cursor that is no string, or the empty one, is none of ours: absent is spelled by leaving it out.
+		var err error
+		if after, err = decodeCursor(string(unquoteString(cursor))); err != nil {
+			return x.fail(badCursor, lifecycle.Envelope)
+		}
+	}
+	definitions, next := x.snapshot.Page(x.participant, after, x.h.options.PageSize)
+	parts := make([][]byte, 0, 2*len(definitions)+3)
+	parts = append(parts, listHead)
+	for i, definition := range definitions {
+		if i > 0 {
+			parts = append(parts, comma)
+		}
+		parts = append(parts, definition)
+	}
+	if next == "" {
+		parts = append(parts, listTail)
+	} else {
+		parts = append(parts, listCursor, append(appendString(nil, encodeCursor(next)), '}'))
+	}
+	return x.succeed(parts...)
+}
+
+var badCursor = &problem{code: codeInvalidParams, message: "The cursor is not one of ours: list again without it."}

@@ -1,0 +1,87 @@
+package mcp
+
+import (
+	"context"
+
+	participantv1 "github.com/sallyport-dev/sallyport/gen/sallyport/participant/v1"
+	"google.golang.org/grpc/codes"
+)
+
+// Authenticator turns the credentials in a request's headers into a participant (access.md, "Credentials" 2).
+type Authenticator interface {
+	// Authenticate returns the participant of a machine's id and secret. Without credentials, present is false and the
+	// answer is the anonymous participant where one is allowed. Every refusal is one error and takes the same time.
+	Authenticate(clientID, clientSecret string, present bool) (*participantv1.Participant, error)
+}
+
+// Catalog gives the current snapshot of the tools.
+type Catalog interface {
+	// Load returns the current snapshot, nil before there is one. It is called once per request and must not block.
+	Load() Snapshot
+}
+
+// Snapshot is one immutable state of the tools. Its methods are safe for concurrent use.
+type Snapshot interface {
+	// Page returns the definitions, in order, of at most size tools that p sees after the tool with the hash after, and
+	// the hash that the page ended on when another page follows. The bytes are shared and must not be changed.
+	Page(p *participantv1.Participant, after string, size int) (definitions [][]byte, next string)
+	// Resolve finds a tool by its published or hashed name among those that p may call. Hidden, denied and missing are
+	// one answer: false.
+	Resolve(p *participantv1.Participant, name string) (Tool, bool)
+}
+
+// Tool is one resolved tool, good for one call.
+type Tool interface {
+	// Resource is the tool's resource identifier, for logs.
+	Resource() string
+	// ResultType is the full name of the response message.
+	ResultType() string
+	// Online says whether an instance serves the tool now.
+	Online() bool
+	// Judge judges arguments, which are one JSON object that the strict decoder read; nil accepts them.
+	Judge(arguments []byte) *Refusal
+	// Encode turns accepted arguments into the request on the wire.
+	Encode(arguments []byte) ([]byte, error)
+	// Dispatch sends the request to an instance and returns its response. An error is a *[Failure], or a fault of ours.
+	// It returns when ctx ends.
+	Dispatch(ctx context.Context, p *participantv1.Participant, request []byte) ([]byte, error)
+	// Decode turns the response into a result.
+	Decode(response []byte) (Result, error)
+}
+
+// Refusal is the gate's no, in words of ours only.
+type Refusal struct {
+	Text string
+	// Correctable says whether corrected arguments may succeed.
+	Correctable bool
+}
+
+// Result is what a tool answered, as JSON.
+type Result struct {
+	// Content is a JSON array of content blocks.
+	Content []byte
+	// Structured is a JSON object, or nil.
+	Structured []byte
+	// IsError says that the service itself calls its answer an error.
+	IsError bool
+}
+
+// Failure is a call that brought no response.
+type Failure struct {
+	// Code is the gRPC code.
+	Code codes.Code
+	// NotExecuted says that the request certainly never left the edge.
+	NotExecuted bool
+	// Text is a sentence of ours that says more than the code; empty means the code's own.
+	Text string
+	// Disagreement says that the second door refused what the first let through: the caller learns nothing of the tool.
+	Disagreement bool
+	// Err is the cause, for operators only; it may hold data of caller and service.
+	Err error
+}
+
+// Error names the code. The cause stays behind Unwrap, since it may hold what the caller sent.
+func (f *Failure) Error() string { return "call failed: " + f.Code.String() }
+
+// Unwrap returns the cause.
+func (f *Failure) Unwrap() error { return f.Err }

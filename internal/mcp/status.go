@@ -1,0 +1,68 @@
+package mcp
+
+import (
+	"google.golang.org/grpc/codes"
+
+	"github.com/sallyport-dev/sallyport/internal/lifecycle"
+)
+
+// status is what a gRPC code says to a caller.
+type status struct {
+	text string
+	// internal codes have one text for all and a reference that is in the log.
+	internal bool
+	// executed adds whether the call may have run.
+	executed bool
+	class    lifecycle.Class
+}
+
+// statuses has a line for every gRPC code (boundary.md, "What a refusal says"). The texts are constant: a service's own
+// message may repeat the caller's arguments.
+var statuses = [...]status{
+	codes.OK:       {internal: true, class: lifecycle.Internal},
+	codes.Canceled: {text: "The call was cancelled before it was answered.", executed: true, class: lifecycle.Transport},
+	codes.Unknown:  {internal: true, class: lifecycle.Service},
+	codes.InvalidArgument: {
+		text: "The service refused the arguments as invalid.", class: lifecycle.Service,
+	},
+	codes.DeadlineExceeded: {
+		text:     "The service did not answer in time. The call may have run: check before you repeat it.",
+		executed: true, class: lifecycle.Deadline,
+	},
+	codes.NotFound:         {text: "The service did not find what the arguments name.", class: lifecycle.Service},
+	codes.AlreadyExists:    {text: "What the call would create exists already.", class: lifecycle.Service},
+	codes.PermissionDenied: {text: "The service does not permit this call.", class: lifecycle.Service},
+	codes.ResourceExhausted: {
+		text: "The service has no capacity or quota left for this call.", class: lifecycle.Service,
+	},
+	codes.FailedPrecondition: {
+		text: "The service is not in a state in which this call can succeed.", class: lifecycle.Service,
+	},
+	codes.Aborted: {
+		text: "The service aborted the call because of a conflict with another one.", class: lifecycle.Service,
+	},
+	codes.OutOfRange:    {text: "The arguments are outside the range that the service has.", class: lifecycle.Service},
+	codes.Unimplemented: {text: "The service does not implement this tool.", class: lifecycle.Service},
+	codes.Internal:      {internal: true, class: lifecycle.Service},
+	codes.Unavailable: {
+		text: "The service is not available.", executed: true, class: lifecycle.ServiceUnavailable,
+	},
+	codes.DataLoss: {internal: true, class: lifecycle.Service},
+	// A service answers this to an assertion of ours that it does not accept: nothing that a caller could mend.
+	codes.Unauthenticated: {internal: true, class: lifecycle.Service},
+}
+
+// statusOf never fails: a code outside gRPC's own is like UNKNOWN.
+func statusOf(code codes.Code) *status {
+	if int(code) < len(statuses) {
+		return &statuses[code]
+	}
+	return &statuses[codes.Unknown]
+}
+
+const offlineText = "The tool is offline: no instance of its service is running. The call did not run."
+
+// internalText is the one text of every internal error.
+func internalText(reference string) string {
+	return "An internal error occurred. Whoever runs this platform finds it in the log by the reference " + reference + "."
+}
