@@ -2,12 +2,14 @@ package contract
 
 import (
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	toolv1 "github.com/sallyport-dev/sallyport/gen/sallyport/tool/v1"
+	"github.com/sallyport-dev/sallyport/internal/schema"
 )
 
 // progressMessage is the type of one sign of life of a running call.
@@ -45,7 +47,9 @@ func (c *compiler) description(d *declarations, by *declaration) string {
 		return by.tool.GetDescription()
 	}
 	for _, m := range append([]protoreflect.MethodDescriptor{d.method}, d.inherited...) {
-		text := CleanComment(m.ParentFile().SourceLocations().ByDescriptor(m).LeadingComments)
+		comment := m.ParentFile().SourceLocations().ByDescriptor(m).LeadingComments
+		// Nothing guarantees the encoding of a comment in descriptors that somebody sends.
+		text := schema.CleanComment(strings.ToValidUTF8(comment, "\uFFFD"))
 		if blank(text) {
 			continue
 		}
