@@ -3,6 +3,7 @@ package mcp
 import (
 	"slices"
 
+	"github.com/sallyport-dev/sallyport/internal/contract"
 	"github.com/sallyport-dev/sallyport/internal/lifecycle"
 )
 
@@ -95,7 +96,7 @@ func (x *exchange) listTools() *answer {
 	if cursor := x.message.params.cursor; cursor != nil {
 		// A cursor that is no string, or the empty one, is none of ours: absent is spelled by leaving it out.
 		var err error
-		if after, err = decodeCursor(string(unquoteString(cursor))); err != nil {
+		if after, err = contract.DecodeCursor(string(unquoteString(cursor))); err != nil {
 			return x.fail(badCursor, lifecycle.Envelope)
 		}
 	}
@@ -111,7 +112,7 @@ func (x *exchange) listTools() *answer {
 	if next == "" {
 		parts = append(parts, listTail)
 	} else {
-		parts = append(parts, listCursor, append(appendString(nil, encodeCursor(next)), '}'))
+		parts = append(parts, listCursor, append(appendString(nil, contract.EncodeCursor(next)), '}'))
 	}
 	return x.succeed(parts...)
 }
