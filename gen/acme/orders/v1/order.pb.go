@@ -176,7 +176,7 @@ type Order struct {
 	ShipTo *Address `protobuf:"bytes,5,opt,name=ship_to,json=shipTo,proto3" json:"ship_to,omitempty"`
 	// The sum of the lines.
 	Subtotal *money.Money `protobuf:"bytes,6,opt,name=subtotal,proto3" json:"subtotal,omitempty"`
-	// What the delivery costs; nothing above a subtotal of 100.
+	// What the delivery costs; nothing from a subtotal of 100 on.
 	ShippingCost *money.Money `protobuf:"bytes,7,opt,name=shipping_cost,json=shippingCost,proto3" json:"shipping_cost,omitempty"`
 	// The tax on subtotal and delivery, at the rate of the country of delivery, rounded half up to the cent.
 	Tax *money.Money `protobuf:"bytes,8,opt,name=tax,proto3" json:"tax,omitempty"`
@@ -858,8 +858,9 @@ type Product struct {
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// What kind of product it is, for example `brewing`.
 	Category string `protobuf:"bytes,3,opt,name=category,proto3" json:"category,omitempty"`
-	// The price of one piece.
-	Price         *money.Money `protobuf:"bytes,4,opt,name=price,proto3" json:"price,omitempty"`
+	// The price of one piece, once in each currency that the shop sells in. The country of delivery decides which one
+	// holds.
+	Prices        []*money.Money `protobuf:"bytes,4,rep,name=prices,proto3" json:"prices,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -915,9 +916,9 @@ func (x *Product) GetCategory() string {
 	return ""
 }
 
-func (x *Product) GetPrice() *money.Money {
+func (x *Product) GetPrices() []*money.Money {
 	if x != nil {
-		return x.Price
+		return x.Prices
 	}
 	return nil
 }
@@ -989,12 +990,12 @@ const file_acme_orders_v1_order_proto_rawDesc = "" +
 	"\fCancellation\x124\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x1c.acme.orders.v1.CancelReasonR\x06reason\x12\x12\n" +
 	"\x04note\x18\x02 \x01(\tR\x04note\x12=\n" +
-	"\fcancelled_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\vcancelledAt\"u\n" +
+	"\fcancelled_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\vcancelledAt\"w\n" +
 	"\aProduct\x12\x10\n" +
 	"\x03sku\x18\x01 \x01(\tR\x03sku\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
-	"\bcategory\x18\x03 \x01(\tR\bcategory\x12(\n" +
-	"\x05price\x18\x04 \x01(\v2\x12.google.type.MoneyR\x05price*\xc7\x01\n" +
+	"\bcategory\x18\x03 \x01(\tR\bcategory\x12*\n" +
+	"\x06prices\x18\x04 \x03(\v2\x12.google.type.MoneyR\x06prices*\xc7\x01\n" +
 	"\vOrderStatus\x12\x1c\n" +
 	"\x18ORDER_STATUS_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ORDER_STATUS_PENDING\x10\x01\x12\x15\n" +
@@ -1063,7 +1064,7 @@ var file_acme_orders_v1_order_proto_depIdxs = []int32{
 	13, // 18: acme.orders.v1.Shipment.delivered_at:type_name -> google.protobuf.Timestamp
 	1,  // 19: acme.orders.v1.Cancellation.reason:type_name -> acme.orders.v1.CancelReason
 	13, // 20: acme.orders.v1.Cancellation.cancelled_at:type_name -> google.protobuf.Timestamp
-	12, // 21: acme.orders.v1.Product.price:type_name -> google.type.Money
+	12, // 21: acme.orders.v1.Product.prices:type_name -> google.type.Money
 	22, // [22:22] is the sub-list for method output_type
 	22, // [22:22] is the sub-list for method input_type
 	22, // [22:22] is the sub-list for extension type_name

@@ -1,0 +1,86 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/sallyport-dev/sallyport/comments"
+)
+
+// infrastructure says whether a service belongs to gRPC itself: it is not registered, and who calls it is not asked.
+// The names are gRPC's own, in all their versions.
+func infrastructure(service string) bool {
+	return strings.HasPrefix(service, "grpc.health.") || strings.HasPrefix(service, "grpc.reflection.")
+}
+
+// servedBy finds the descriptors of what a server serves, in order of their names.
+func servedBy(server interface {
+	GetServiceInfo() map[string]grpc.ServiceInfo
+}) ([]protoreflect.ServiceDescriptor, error) {
+	var services []protoreflect.ServiceDescriptor
+	var problems []error
+	for name := range server.GetServiceInfo() {
+		if infrastructure(name) {
+			continue
+		}
+		sd, err := findService(name)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		services = append(services, sd)
+	}
+	slices.SortFunc(services, func(a, b protoreflect.ServiceDescriptor) int {
+		return strings.Compare(string(a.FullName()), string(b.FullName()))
+	})
+	if len(problems) == 0 && len(services) == 0 {
+		problems = append(problems, errors.New("the server serves nothing to register: register services before"))
+	}
+	return services, errors.Join(problems...)
+}
+
+func findService(name string) (protoreflect.ServiceDescriptor, error) {
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
+	if err != nil {
+		return nil, fmt.Errorf("service %s: its descriptor is not linked into the program: import the Go package generated from its proto", name)
+	}
+	sd, ok := d.(protoreflect.ServiceDescriptor)
+	if !ok {
+		return nil, fmt.Errorf("service %s: the descriptor of that name is no service", name)
+	}
+	return sd, nil
+}
+
+// descriptorSet gathers the files that the services need, each after what it imports, with the comments and inherited
+// bases that generated code carries.
+func descriptorSet(services []protoreflect.ServiceDescriptor) *descriptorpb.FileDescriptorSet {
+	set := &descriptorpb.FileDescriptorSet{}
+	seen := make(map[string]bool)
+	var add func(protoreflect.FileDescriptor)
+	add = func(fd protoreflect.FileDescriptor) {
+		// An import that is not linked is a placeholder: what is missing there is the registry's to judge.
+		if fd.IsPlaceholder() || seen[fd.Path()] {
+			return
+		}
+		seen[fd.Path()] = true
+		for i := range fd.Imports().Len() {
+			add(fd.Imports().Get(i).FileDescriptor)
+		}
+		// A clone, since comments are attached to it and the descriptor's raw parts are shared.
+		set.File = append(set.File, proto.CloneOf(protodesc.ToFileDescriptorProto(fd)))
+	}
+	for _, sd := range services {
+		add(sd.ParentFile())
+	}
+	comments.Attach(set)
+	return set
+}
