@@ -145,7 +145,7 @@ func (d *deriver) typedRules(n *Node, fd protoreflect.FieldDescriptor, m protore
 		return []rule{
 			counted(rules.MinItems, "At least %d items.", &n.MinCount, rules.GetMinItems() == 0),
 			counted(rules.MaxItems, "At most %d items.", &n.MaxCount, true),
-			when(rules.GetUnique(), func() { n.Unique = true }, "The items are unique.", true),
+			when(rules.GetUnique() && fd.Message() == nil, func() { n.Unique = true }, "The items are unique.", true),
 		}
 	case *validate.MapRules:
 		return []rule{
@@ -388,10 +388,7 @@ func numberLiteral(n *Node, fd protoreflect.FieldDescriptor, v protoreflect.Valu
 }
 
 // parse reads a literal of a number exactly. The text is ours and finite.
-func parse(l Literal) *big.Rat {
-	r, ok := new(big.Rat).SetString(l.Text)
-	if !ok {
-		return new(big.Rat)
-	}
-	return r
+func parse(l Literal) Decimal {
+	d, _ := ParseDecimal(l.Text)
+	return d
 }
