@@ -36,6 +36,7 @@ func Run(ctx context.Context, register func(grpc.ServiceRegistrar), options ...O
 		var restore context.CancelFunc
 		ctx, restore = signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 		// From the first signal on, the next one has its usual effect.
+		defer restore()
 		defer context.AfterFunc(ctx, restore)()
 	}
 	served := make(chan error, 1)
@@ -54,10 +55,12 @@ func Run(ctx context.Context, register func(grpc.ServiceRegistrar), options ...O
 	if err == nil {
 		<-running.Done()
 	}
+	// Before the farewell, after which the server is stopped for a reason of ours.
+	err = failure(ctx, running, err)
 	// The context that ended the service cannot bound its farewell.
 	stopped := s.Stop(context.WithoutCancel(ctx), server)
 	<-served
-	return errors.Join(failure(ctx, running, err), stopped)
+	return errors.Join(err, stopped)
 }
 
 // failure is why a service ended, if it was not asked to.

@@ -104,7 +104,9 @@ func dialRegistry(s *settings) (*grpc.ClientConn, error) {
 // machine is the host machine's credentials as metadata of every RPC to the registry.
 type machine map[string]string
 
-func (m machine) GetRequestMetadata(context.Context, ...string) (map[string]string, error) { return m, nil }
+func (m machine) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return m, nil
+}
 
 // RequireTransportSecurity is false: on loopback and inside an encrypting mesh there is none. Elsewhere a warning is
 // logged.

@@ -583,7 +583,7 @@ type UpdateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The environment's id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The new values of the fields that `updateMask` names. The others are not looked at.
+	// The new values of the fields that `updateMask` names. The others stay as they are.
 	Change *EnvironmentChange `protobuf:"bytes,2,opt,name=change,proto3" json:"change,omitempty"`
 	// Which fields of `change` to take, for example `replicas,protected`. A named field that `change` leaves out is
 	// cleared.
