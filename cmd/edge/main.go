@@ -1,0 +1,126 @@
+// Command edge runs the MCP edge: it reads which services run from etcd and serves their tools at POST /mcp.
+//
+//	edge serve --config edge.yaml [--listen 127.0.0.1:8080] [--log-level info]
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport-dev/sallyport/edge"
+	configv1 "github.com/sallyport-dev/sallyport/gen/sallyport/config/v1"
+	"github.com/sallyport-dev/sallyport/internal/config"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := command().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "edge:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func command() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "edge",
+		Short:         "Serve the tools of registered services over the Model Context Protocol",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	var file, listen, level string
+	serve := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve POST /mcp, /healthz, /readyz and /metrics until SIGTERM",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg := new(configv1.EdgeConfig)
+			if err := config.Load(file, cfg); err != nil {
+				return err
+			}
+			return run(cmd.Context(), cfg, listen, level)
+		},
+	}
+	serve.Flags().StringVar(&file, "config", "", "YAML file with a sallyport.config.v1.EdgeConfig")
+	serve.Flags().StringVar(&listen, "listen", "", "address to listen on, instead of the configuration's")
+	serve.Flags().StringVar(&level, "log-level", "", "debug, info, warn or error, instead of the configuration's")
+	_ = serve.MarkFlagRequired("config")
+	root.AddCommand(serve)
+	return root
+}
+
+// run serves an edge until ctx ends.
+func run(ctx context.Context, cfg *configv1.EdgeConfig, listen, level string) error {
+	minimum, err := logLevel(cfg.GetLogLevel(), level)
+	if err != nil {
+		return err
+	}
+	logger := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: minimum}))
+	if listen == "" {
+		listen = cfg.GetListener().GetAddress()
+	}
+	if listen == "" {
+		return errors.New("no address to listen on: set listener.address in the configuration, or --listen")
+	}
+	tlsConfig, err := serverTLS(cfg.GetListener().GetTls())
+	if err != nil {
+		return err
+	}
+	// Everything stops with the edge's own context, which outlives ctx until the running requests have ended.
+	e, err := edge.New(context.WithoutCancel(ctx), edge.WithConfig(cfg), edge.WithLogger(logger))
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	logger.InfoContext(ctx, "edge listens", "address", l.Addr().String(), "tls", tlsConfig != nil)
+	err = edge.Serve(ctx, l, e, tlsConfig, logger)
+	logger.InfoContext(ctx, "edge stopped")
+	return err
+}
+
+// logLevel is the flag's, else the configuration's, else info.
+func logLevel(configured configv1.LogLevel, flag string) (slog.Level, error) {
+	if flag != "" {
+		var level slog.Level
+		if err := level.UnmarshalText([]byte(flag)); err != nil {
+			return 0, errors.New("--log-level: want debug, info, warn or error")
+		}
+		return level, nil
+	}
+	switch configured {
+	case configv1.LogLevel_LOG_LEVEL_DEBUG:
+		return slog.LevelDebug, nil
+	case configv1.LogLevel_LOG_LEVEL_WARN:
+		return slog.LevelWarn, nil
+	case configv1.LogLevel_LOG_LEVEL_ERROR:
+		return slog.LevelError, nil
+	default:
+		return slog.LevelInfo, nil
+	}
+}
+
+// serverTLS reads the configured certificate; nil without one.
+func serverTLS(cfg *configv1.ServerTls) (*tls.Config, error) {
+	if cfg == nil {
+		return nil, nil
+	}
+	certificate, err := tls.LoadX509KeyPair(cfg.GetCertFile(), cfg.GetKeyFile())
+	if err != nil {
+		return nil, fmt.Errorf("listener.tls: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
+}
