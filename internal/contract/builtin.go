@@ -30,6 +30,10 @@ var loadBuiltin = sync.OnceValues(func() (*builtin, error) {
 	return &builtin{set: set, files: files}, nil
 })
 
+// IsBuiltin reports whether the file of that path is built into every plugin, registry and edge, so that no contract
+// must carry it to be understood.
+func IsBuiltin(path string) bool { return path == crudv1.File_sallyport_crud_v1_crud_proto.Path() }
+
 // linkedSet is a linked file and everything that it imports, dependencies first.
 func linkedSet(fd protoreflect.FileDescriptor) *descriptorpb.FileDescriptorSet {
 	set := &descriptorpb.FileDescriptorSet{}

@@ -248,7 +248,7 @@ func TestCompile_overlongComment(t *testing.T) {
 		{"cut at a sentence", strings.Repeat(sentence, 200), "orders."},
 		{"without a sentence, between words", strings.Repeat("words ", 900), "words"},
 		{"without words, anywhere", strings.Repeat("x", 5000), "x"},
-		{"not inside a number", "1" + strings.Repeat(".5", 3000), "5"},
+		{"not inside a number", "1" + strings.Repeat(".5", 3000), ".5."},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c := compile(t, source(t, `service S { option (sallyport.tool.v1.service) = {};

@@ -81,3 +81,13 @@ func Link(files *protoregistry.Files) (*Files, error) {
 	}
 	return &Files{own: files, builtin: b}, nil
 }
+
+// Bases gives the services from which a service inherits descriptions, nearest first and without those that do not
+// resolve, which Compile reports. It is empty for a service that is not among the files.
+func (f *Files) Bases(service string) []protoreflect.ServiceDescriptor {
+	sd, err := f.service(protoreflect.FullName(service))
+	if err != nil {
+		return nil
+	}
+	return f.bases(sd, func(protoreflect.ServiceDescriptor, string) {})
+}
