@@ -1,0 +1,195 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+
+	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
+	"github.com/sallyport-dev/sallyport/internal/contract"
+	"github.com/sallyport-dev/sallyport/internal/gate"
+	"github.com/sallyport-dev/sallyport/internal/registry"
+	"github.com/sallyport-dev/sallyport/internal/transcode"
+)
+
+// Entry is one tool that somebody may see, with all that a call of it needs. It is immutable.
+type Entry struct {
+	// Tool is the published function.
+	Tool *contract.Tool
+	// Service is the service that is called.
+	Service registry.Key
+	// Online says whether an instance took calls when the snapshot was made. An offline tool is in no list, but is
+	// known.
+	Online bool
+	// Gate judges arguments.
+	Gate *gate.Gate
+	// Codec transcodes arguments and results.
+	Codec *transcode.Codec
+
+	published []byte
+}
+
+// Definition is the tool's entry in tools/list under its alias, where it has one, else under its hash. The bytes are
+// shared and must not be modified.
+func (e *Entry) Definition() []byte { return e.published }
+
+// wanted is what the view says of one service.
+type wanted struct {
+	stored    *registryv1.StoredService
+	instances []*registryv1.StoredInstance
+	// online are the contracts of instances that take calls, oldest first; published is the first of them, or for an
+	// offline service the newest known contract.
+	online    []wantedPlan
+	published wantedPlan
+}
+
+type wantedPlan struct {
+	key      planKey
+	overlays []*registryv1.Overlay
+}
+
+// want reads what a service publishes from the view (DESIGN, decision 6): the oldest contract that has an instance
+// that takes calls, in the order of first registration.
+func want(key registry.Key, stored *registryv1.StoredService, instances []*registryv1.StoredInstance) *wanted {
+	w := &wanted{stored: stored, instances: instances}
+	contracts := stored.GetContracts()
+	known := make([]wantedPlan, len(contracts))
+	for i, c := range contracts {
+		known[i] = wantedPlan{newPlanKey(key, c.GetDigest(), c.GetOverlays()), c.GetOverlays()}
+	}
+	seen := map[planKey]wantedPlan{}
+	for _, i := range instances {
+		if !i.GetDraining() {
+			k := newPlanKey(key, i.GetContractDigest(), i.GetOverlays())
+			seen[k] = wantedPlan{k, i.GetOverlays()}
+		}
+	}
+	for _, k := range known {
+		if _, ok := seen[k.key]; ok {
+			w.online = append(w.online, k)
+			delete(seen, k.key)
+		}
+	}
+	// An instance may be seen before the service's record that names its contract. It counts, as the newest.
+	rest := make([]wantedPlan, 0, len(seen))
+	for _, k := range seen {
+		rest = append(rest, k)
+	}
+	slices.SortFunc(rest, func(a, b wantedPlan) int { return compareKeys(a.key, b.key) })
+	w.online = append(w.online, rest...)
+	switch {
+	case len(w.online) > 0:
+		w.published = w.online[0]
+	case len(known) > 0:
+		w.published = known[len(known)-1]
+	}
+	return w
+}
+
+func compareKeys(a, b planKey) int {
+	if a.digest != b.digest {
+		return slices.Compare([]byte(a.digest), []byte(b.digest))
+	}
+	return slices.Compare([]byte(a.overlays), []byte(b.overlays))
+}
+
+// plans are all plans that the service needs.
+func (w *wanted) plans() []wantedPlan {
+	switch {
+	case len(w.online) > 0:
+		return w.online
+	case w.published.key.digest != "":
+		return []wantedPlan{w.published}
+	}
+	return nil
+}
+
+// same reports whether the view says of the service what it said before.
+func (w *wanted) same(stored *registryv1.StoredService, instances []*registryv1.StoredInstance) bool {
+	return w.stored == stored && len(w.instances) == len(instances) &&
+		(len(instances) == 0 || &w.instances[0] == &instances[0])
+}
+
+// block is one service as callers see it. It is immutable.
+type block struct {
+	key     registry.Key
+	wanted  *wanted
+	settled bool // every plan that it needs was there
+	plan    *plan
+	online  bool
+	entries []*Entry
+	hidden  []Hidden
+	// functions are the visible entries by full method.
+	functions map[string]*Entry
+}
+
+// Hidden is a function that nobody sees, and why.
+type Hidden struct {
+	// Resource is the function's, or for a contract that does not compile the service's, resource identifier.
+	Resource string
+	// Reason is for operators.
+	Reason string
+}
+
+// newBlock makes the block of a service from its plans: the published one first, then the other online ones.
+func newBlock(key registry.Key, w *wanted, plans []*plan, online bool) *block {
+	b := &block{key: key, wanted: w, settled: true, online: online, functions: map[string]*Entry{}}
+	for _, p := range plans {
+		if p.err != nil {
+			// A call could reach an instance of it, and what it forbids is not known.
+			b.hidden = append(b.hidden, Hidden{
+				Resource: contract.Identifier{Zone: key.Zone, Service: key.Service}.String(),
+				Reason:   fmt.Sprintf("contract %.12s does not compile: %v", p.key.digest, p.err),
+			})
+		}
+	}
+	if len(b.hidden) > 0 || len(plans) == 0 {
+		return b
+	}
+	b.plan = plans[0]
+	for _, t := range plans[0].tools {
+		if reason := hiddenBy(t, plans); reason != "" {
+			b.hidden = append(b.hidden, Hidden{Resource: t.tool.Resource(), Reason: reason})
+			continue
+		}
+		e := &Entry{Tool: t.tool, Service: key, Online: online, Gate: t.gate, Codec: t.codec, published: t.published}
+		b.entries = append(b.entries, e)
+		b.functions[t.tool.FullMethod] = e
+	}
+	return b
+}
+
+// hiddenBy gives the reason for which a tool is hidden: its own, or that of any other online contract, whose instances
+// a call may reach. Access is the conjunction over all of them.
+func hiddenBy(t *toolPlan, plans []*plan) string {
+	if t.hidden != "" {
+		return t.hidden
+	}
+	for _, p := range plans[1:] {
+		for _, other := range p.tools {
+			if other.tool.FullMethod == t.tool.FullMethod && (other.tool.Denied != "" || other.tool.Restricted != "") {
+				return fmt.Sprintf("contract %.12s, which an instance serves, says: %s", p.key.digest, other.hidden)
+			}
+		}
+	}
+	return ""
+}
+
+// stay gives the block of before for a service whose new plans are not there yet: the same tools, online as the view
+// says.
+func (b *block) stay(online bool) *block {
+	if b.online == online && !b.settled {
+		return b
+	}
+	c := *b
+	c.settled, c.online = false, online
+	if b.online != online {
+		c.entries = make([]*Entry, len(b.entries))
+		c.functions = make(map[string]*Entry, len(b.entries))
+		for i, e := range b.entries {
+			n := *e
+			n.Online = online
+			c.entries[i], c.functions[n.Tool.FullMethod] = &n, &n
+		}
+	}
+	return &c
+}

@@ -1,0 +1,362 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
+	"github.com/sallyport-dev/sallyport/internal/contract"
+	"github.com/sallyport-dev/sallyport/internal/registry"
+	"github.com/sallyport-dev/sallyport/internal/schema"
+	"github.com/sallyport-dev/sallyport/participant"
+)
+
+// Contracts reads contracts. A registry.Store does.
+type Contracts interface {
+	Contract(ctx context.Context, digest string) (*descriptorpb.FileDescriptorSet, error)
+}
+
+// Times of building.
+const (
+	// loadTimeout bounds the reading of one contract.
+	loadTimeout = 10 * time.Second
+	// retryFirst is after how long a contract that could not be read is read again; each further failure doubles it up
+	// to retryLongest.
+	retryFirst   = 250 * time.Millisecond
+	retryLongest = 30 * time.Second
+	// partial is how long finished plans may wait for unfinished ones before they are shown.
+	partial = 100 * time.Millisecond
+)
+
+// Options say how a catalog is made.
+type Options struct {
+	// Contracts reads contracts. Required.
+	Contracts Contracts
+	// Rules are the zone rules.
+	Rules participant.Rules
+	// ServesZones narrows the catalog to these zones and their sub-zones, whoever calls; empty serves every zone. An
+	// un-zoned service is served only where it is empty.
+	ServesZones []string
+	// DefaultProfile is the JSON profile of tools that name none; the zero value is `protojson`.
+	DefaultProfile schema.Profile
+	// OnSnapshot is called with each new snapshot after Load gives it, one call after the other. It must not block and
+	// must not call Close. May be nil.
+	OnSnapshot func(*Snapshot)
+	// Logger hears of tools that become hidden and contracts that cannot be read. Nil discards.
+	Logger *slog.Logger
+}
+
+// Catalog makes snapshots of views. All methods are safe for concurrent use.
+type Catalog struct {
+	options  Options
+	compiler compiler
+	snapshot atomic.Pointer[Snapshot]
+	latest   atomic.Pointer[registry.View]
+	wake     chan struct{}
+	ready    chan struct{}
+	cancel   context.CancelFunc
+	wg       sync.WaitGroup
+}
+
+// New starts a catalog, which has no snapshot until it is given a view. Close ends it.
+func New(o Options) *Catalog {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &Catalog{
+		options: o, compiler: compiler{contracts: o.Contracts, profile: o.DefaultProfile},
+		wake: make(chan struct{}, 1), ready: make(chan struct{}), cancel: cancel,
+	}
+	b := &builder{
+		catalog: c, plans: map[planKey]*planState{}, done: make(chan []*plan), cache: &listings{},
+		workers: runtime.GOMAXPROCS(0),
+	}
+	c.wg.Go(func() { b.run(ctx) })
+	return c
+}
+
+// Update takes a view over. It does not wait for the snapshot, and is fit for registry.WatchOptions.OnChange. Of views
+// that arrive faster than snapshots are made, the newest counts.
+func (c *Catalog) Update(v *registry.View) {
+	c.latest.Store(v)
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Load gives the current snapshot; nil before the first. It costs one atomic load.
+func (c *Catalog) Load() *Snapshot { return c.snapshot.Load() }
+
+// Ready is closed when there is a first snapshot, in which each service of its view is either complete or known to be
+// unusable for now.
+func (c *Catalog) Ready() <-chan struct{} { return c.ready }
+
+// Permits asks the current snapshot; see [Snapshot.Permits].
+func (c *Catalog) Permits(p *participant.Participant, service registry.Key, fullMethod string) error {
+	s := c.Load()
+	if s == nil {
+		return errors.New("there is no catalog yet")
+	}
+	return s.Permits(p, service, fullMethod)
+}
+
+// Close stops making snapshots and waits until everything has stopped. The last snapshot stays readable.
+func (c *Catalog) Close() {
+	c.cancel()
+	c.wg.Wait()
+}
+
+// builder makes the snapshots, in one goroutine. Only its compile jobs run beside it.
+type builder struct {
+	catalog *Catalog
+	cache   *listings
+	plans   map[planKey]*planState
+	queue   []*job
+	running int
+	workers int
+	done    chan []*plan
+	view    *registry.View
+}
+
+// planState is where a plan is.
+type planState struct {
+	plan     *plan // nil before the first result
+	busy     bool  // queued or running
+	failures int   // in a row
+	retryAt  time.Time
+	used     bool // by the view of the current build
+}
+
+// settled reports whether the state says something final, for now at least.
+func (s *planState) settled() bool { return s.plan != nil && (!s.plan.transient || s.failures > 0) }
+
+// usable reports whether the plan was compiled, or is known never to compile.
+func (s *planState) usable() bool { return s.plan != nil && !s.plan.transient }
+
+// job compiles plans of one contract.
+type job struct {
+	keys     []planKey
+	overlays [][]*registryv1.Overlay
+	files    *contract.Files
+}
+
+func (b *builder) run(ctx context.Context) {
+	var jobs sync.WaitGroup
+	defer jobs.Wait()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	var due time.Time // when finished plans are shown at the latest; zero where none wait
+	for {
+		b.start(ctx, &jobs)
+		wait := time.Hour
+		for _, at := range []time.Time{due, b.nextRetry()} {
+			if !at.IsZero() {
+				wait = min(wait, max(0, time.Until(at)))
+			}
+		}
+		timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.catalog.wake:
+			b.view = b.catalog.latest.Load()
+			b.build()
+		case plans := <-b.done:
+			b.running--
+			b.take(plans)
+			if due.IsZero() {
+				due = time.Now().Add(partial)
+			}
+			if b.running+len(b.queue) == 0 {
+				due = time.Time{}
+				b.build()
+			}
+		case now := <-timer.C:
+			if !due.IsZero() && !now.Before(due) {
+				due = time.Time{}
+			}
+			b.build() // shows what is finished, and queues what is to be tried again
+		}
+	}
+}
+
+// start runs queued jobs while there are idle workers.
+func (b *builder) start(ctx context.Context, jobs *sync.WaitGroup) {
+	for b.running < b.workers && len(b.queue) > 0 {
+		j := b.queue[0]
+		b.queue = b.queue[1:]
+		b.running++
+		jobs.Go(func() {
+			load, cancel := context.WithTimeout(ctx, loadTimeout)
+			defer cancel()
+			plans := b.catalog.compiler.compile(load, j.keys, j.overlays, j.files)
+			select {
+			case b.done <- plans:
+			case <-ctx.Done():
+			}
+		})
+	}
+}
+
+// take takes over the results of a job.
+func (b *builder) take(plans []*plan) {
+	for _, p := range plans {
+		s := b.plans[p.key]
+		if s == nil {
+			continue // nobody needs it any more
+		}
+		s.plan, s.busy = p, false
+		if !p.transient {
+			s.failures = 0
+			continue
+		}
+		pause := retryLongest
+		if s.failures < 7 {
+			pause = retryFirst << s.failures
+		}
+		s.failures++
+		s.retryAt = time.Now().Add(pause)
+		b.catalog.options.Logger.Warn("a contract cannot be read; its service stays as it was", "service",
+			p.key.service.String(), "error", p.err, "again_in", pause)
+	}
+}
+
+func (b *builder) nextRetry() (at time.Time) {
+	for _, s := range b.plans {
+		if s.plan != nil && s.plan.transient && !s.busy && (at.IsZero() || s.retryAt.Before(at)) {
+			at = s.retryAt
+		}
+	}
+	return at
+}
+
+// build makes a snapshot of the current view with the plans that are there, and queues those that are missing.
+func (b *builder) build() {
+	if b.view == nil {
+		return
+	}
+	c := b.catalog
+	before := c.Load()
+	blocks := make(map[registry.Key]*block, len(b.view.Services))
+	missing := map[string]*job{}
+	complete := true
+	for _, s := range b.plans {
+		s.used = false
+	}
+	for key, stored := range b.view.Services {
+		if !c.serves(key.Zone) {
+			continue
+		}
+		var last *block
+		if before != nil {
+			last = before.blocks[key]
+		}
+		instances := b.view.Instances[key]
+		if last != nil && last.settled && last.wanted.same(stored, instances) {
+			b.use(last.wanted)
+			blocks[key] = last
+			continue
+		}
+		w := want(key, stored, instances)
+		plans, settled, usable := b.gather(w, missing)
+		complete = complete && settled
+		switch {
+		case usable:
+			blocks[key] = newBlock(key, w, plans, len(w.online) > 0)
+			report(c.options.Logger, last, blocks[key])
+		case last != nil:
+			blocks[key] = last.stay(len(w.online) > 0)
+		}
+	}
+	for key, s := range b.plans {
+		if !s.used && !s.busy {
+			delete(b.plans, key)
+		}
+	}
+	for _, j := range missing {
+		b.queue = append(b.queue, j)
+	}
+	if before == nil && !complete {
+		return // nothing is shown before there is a whole picture
+	}
+	next := build(before, c.options.Rules, b.view.Revision, blocks, b.cache)
+	c.snapshot.Store(next)
+	if before == nil {
+		close(c.ready)
+	}
+	if c.options.OnSnapshot != nil {
+		c.options.OnSnapshot(next)
+	}
+}
+
+// use notes that a settled block's plans are still needed.
+func (b *builder) use(w *wanted) {
+	for _, p := range w.plans() {
+		if s := b.plans[p.key]; s != nil {
+			s.used = true
+		}
+	}
+}
+
+// gather gives the plans of a service, and queues those that are missing. settled says that each plan has had its
+// chance, usable that all are there.
+func (b *builder) gather(w *wanted, missing map[string]*job) (plans []*plan, settled, usable bool) {
+	settled, usable = true, true
+	now := time.Now()
+	for _, p := range w.plans() {
+		s := b.plans[p.key]
+		if s == nil {
+			s = &planState{}
+			b.plans[p.key] = s
+		}
+		s.used = true
+		if !s.busy && !s.usable() && !now.Before(s.retryAt) {
+			s.busy = true
+			j := missing[p.key.digest]
+			if j == nil {
+				j = &job{}
+				missing[p.key.digest] = j
+			}
+			j.keys, j.overlays = append(j.keys, p.key), append(j.overlays, p.overlays)
+		}
+		settled, usable = settled && s.settled(), usable && s.usable()
+		plans = append(plans, s.plan)
+	}
+	return plans, settled, usable
+}
+
+func (c *Catalog) serves(zone string) bool {
+	if len(c.options.ServesZones) == 0 {
+		return true
+	}
+	for _, outer := range c.options.ServesZones {
+		if participant.Within(zone, outer) {
+			return true
+		}
+	}
+	return false
+}
+
+// report logs what became hidden.
+func report(logger *slog.Logger, last, next *block) {
+	was := map[Hidden]bool{}
+	if last != nil {
+		for _, h := range last.hidden {
+			was[h] = true
+		}
+	}
+	for _, h := range next.hidden {
+		if !was[h] {
+			logger.Warn("a tool is hidden", "tool", h.Resource, "reason", h.Reason)
+		}
+	}
+}

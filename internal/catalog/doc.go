@@ -1,0 +1,20 @@
+// Package catalog holds which tools exist and who sees them.
+//
+// In come the registry's views and, by digest, its contracts; out come immutable snapshots, one after the other,
+// behind one atomic pointer. A request loads the pointer once and works with that snapshot to its end. The package
+// knows no JSON-RPC, no HTTP and no credentials, and calls nobody: it hands out what a call needs.
+//
+// # From a view to a snapshot
+//
+//	view ─▶ what each service publishes ─▶ plans ─▶ blocks ─▶ snapshot
+//
+// A plan is one contract of one service compiled: tools, gates, codecs, definitions. Plans are compiled once, on a
+// bounded pool off the request path, and kept while the view needs them. A block is one service as callers see it: the
+// plan of the oldest contract that has an online instance, narrowed by the access rules of every online contract
+// (DESIGN, decision 6). What did not change is taken over from the snapshot before, so that a change costs in
+// proportion to what changed, plus copying some maps of pointers.
+//
+// A plan that is being compiled, or whose contract cannot be read just now, leaves its service as it was; one that
+// does not compile hides its service's tools and nothing else. Unknown means no (DESIGN, decision 13): what cannot be
+// judged is hidden, and the reason is logged.
+package catalog

@@ -1,0 +1,126 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	participantv1 "github.com/sallyport-dev/sallyport/gen/sallyport/participant/v1"
+	"github.com/sallyport-dev/sallyport/participant"
+)
+
+// maxListed bounds how many tools all remembered listings hold together.
+const maxListed = 1 << 21
+
+// listing is what one kind of caller is listed: the online tools that it reaches, in the order of their hashes, each
+// rendered under the name that is published to this caller. It is immutable.
+type listing struct {
+	zones       []*zone // of which it was made
+	hashes      []string
+	definitions [][]byte
+}
+
+// scope is what decides which zones a participant reaches; the same scope is listed the same.
+type scope struct {
+	kind                      participantv1.Kind
+	organization, application string
+}
+
+// listings remembers the listings of scopes across snapshots: a listing stands as long as its zones do. Reading takes
+// no lock.
+type listings struct {
+	byScope sync.Map     // scope -> *remembered
+	listed  atomic.Int64 // tools in all remembered listings
+}
+
+// remembered is a listing and the snapshot that it was last found good for.
+type remembered struct {
+	snapshot *Snapshot
+	listing  *listing
+}
+
+// Page gives the definitions, in order, of at most size tools that the participant sees after the tool with the hash
+// after, and the hash that the page ended on where another page follows. The bytes and the slice are shared and must
+// not be modified.
+func (s *Snapshot) Page(p *participant.Participant, after string, size int) (definitions [][]byte, next string) {
+	l := s.listing(p)
+	from, found := slices.BinarySearch(l.hashes, after)
+	if found {
+		from++
+	}
+	to := min(from+max(size, 1), len(l.hashes))
+	if to < len(l.hashes) {
+		next = l.hashes[to-1]
+	}
+	return l.definitions[from:to:to], next
+}
+
+func (s *Snapshot) listing(p *participant.Participant) *listing {
+	key := scope{p.GetKind(), p.GetOrganizationId(), p.GetApplicationId()}
+	known, _ := s.listings.byScope.Load(key)
+	last, _ := known.(*remembered)
+	if last != nil && last.snapshot == s {
+		return last.listing
+	}
+	zones := s.reached(p)
+	if len(zones) == 0 {
+		return &listing{} // costs less to make than to remember
+	}
+	if last != nil && slices.Equal(last.listing.zones, zones) {
+		s.listings.byScope.CompareAndSwap(key, known, &remembered{s, last.listing})
+		return last.listing
+	}
+	l := s.list(zones)
+	s.listings.keep(key, &remembered{s, l})
+	return l
+}
+
+func (c *listings) keep(key scope, r *remembered) {
+	old, _ := c.byScope.Swap(key, r)
+	total := c.listed.Add(int64(len(r.listing.hashes)) + 1)
+	if o, ok := old.(*remembered); ok {
+		total = c.listed.Add(-int64(len(o.listing.hashes)) - 1)
+	}
+	if total <= maxListed {
+		return
+	}
+	// Too much is remembered: forget others until there is room. Whoever still needs them makes them again.
+	c.byScope.Range(func(k, v any) bool {
+		if k == key || !c.byScope.CompareAndDelete(k, v) {
+			return true
+		}
+		return c.listed.Add(-int64(len(v.(*remembered).listing.hashes))-1) > maxListed/2
+	})
+}
+
+// list renders the tools of the zones. Where two of them, online or not, have one alias, both go under their hashes:
+// names do not flip when an instance comes or goes.
+func (s *Snapshot) list(zones []*zone) *listing {
+	l := &listing{zones: zones}
+	var entries []*Entry
+	aliases := map[string]int{}
+	for _, z := range zones {
+		for _, e := range z.entries {
+			if s.names.get(e.Tool.Name) != e {
+				continue // its hash is another's too
+			}
+			if e.Tool.Alias != "" {
+				aliases[e.Tool.Alias]++
+			}
+			if e.Online {
+				entries = append(entries, e)
+			}
+		}
+	}
+	slices.SortFunc(entries, func(a, b *Entry) int { return strings.Compare(a.Tool.Name, b.Tool.Name) })
+	l.hashes = make([]string, len(entries))
+	l.definitions = make([][]byte, len(entries))
+	for i, e := range entries {
+		l.hashes[i], l.definitions[i] = e.Tool.Name, e.published
+		if aliases[e.Tool.Alias] > 1 {
+			l.definitions[i] = e.Tool.Definition(e.Tool.Name)
+		}
+	}
+	return l
+}

@@ -1,0 +1,180 @@
+package catalog
+
+import (
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sallyport-dev/sallyport/internal/registry"
+	"github.com/sallyport-dev/sallyport/participant"
+)
+
+// Snapshot is one state of the catalog. It is immutable; all methods are safe for concurrent use.
+type Snapshot struct {
+	rules participant.Rules
+	// Revision is etcd's revision of the view that the snapshot was made of.
+	Revision int64
+
+	blocks   map[registry.Key]*block
+	zones    []*zone // in the order of their names
+	names    *index
+	aliases  map[string][]*Entry
+	listings *listings
+}
+
+// zone is the visible tools of one zone, in the order of their hashes.
+type zone struct {
+	name    string
+	blocks  []*block
+	entries []*Entry
+}
+
+// Resolve finds a tool by its hash or its alias among those that the participant may see, online or not. A name that
+// nobody has, a hidden tool and one of a zone that the participant does not reach are one answer, found on one way. An
+// alias that the participant sees on two tools is nobody's.
+func (s *Snapshot) Resolve(p *participant.Participant, name string) (*Entry, bool) {
+	if e := s.names.get(name); e != nil && s.rules.Reaches(p, e.Service.Zone) {
+		return e, true
+	}
+	var found *Entry
+	for _, e := range s.aliases[name] {
+		if !s.rules.Reaches(p, e.Service.Zone) {
+			continue
+		}
+		if found != nil {
+			return nil, false
+		}
+		found = e
+	}
+	return found, found != nil
+}
+
+// Permits judges the access rule of a function from what is stored of it; it is the second door's dispatch.Access.
+func (s *Snapshot) Permits(p *participant.Participant, service registry.Key, fullMethod string) error {
+	b := s.blocks[service]
+	if b == nil {
+		return errors.New("the service is not in the catalog")
+	}
+	if b.functions[fullMethod] == nil {
+		return errors.New("the function is hidden or not published")
+	}
+	if !s.rules.Reaches(p, service.Zone) {
+		return errors.New("the zone is not reached")
+	}
+	return nil
+}
+
+// Hidden gives the functions that nobody sees, and why, in no order.
+func (s *Snapshot) Hidden() iter.Seq[Hidden] {
+	return func(yield func(Hidden) bool) {
+		for _, b := range s.blocks {
+			for _, h := range b.hidden {
+				if !yield(h) {
+					return
+				}
+			}
+		}
+		for name, colliding := range s.names.collisions {
+			for _, e := range colliding {
+				if !yield(Hidden{Resource: e.Tool.Resource(), Reason: "its hash " + name + " is another function's too"}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Tools gives every tool that somebody may see, online or not, in no order.
+func (s *Snapshot) Tools() iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		for _, z := range s.zones {
+			for _, e := range z.entries {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// reached are the zones of the snapshot that a participant reaches.
+func (s *Snapshot) reached(p *participant.Participant) []*zone {
+	outer, everything := s.rules.Outer(p)
+	if everything {
+		return s.zones
+	}
+	found := map[*zone]bool{}
+	for _, o := range outer {
+		// The zone itself, then its sub-zones, which stand together.
+		for _, from := range []string{o, o + "."} {
+			at, _ := slices.BinarySearchFunc(s.zones, from, func(z *zone, name string) int { return strings.Compare(z.name, name) })
+			for ; at < len(s.zones) && strings.HasPrefix(s.zones[at].name, from) && participant.Within(s.zones[at].name, o); at++ {
+				if s.rules.Reaches(p, s.zones[at].name) {
+					found[s.zones[at]] = true
+				}
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(found), func(a, b *zone) int { return strings.Compare(a.name, b.name) })
+}
+
+// build makes the snapshot of a set of blocks, taking over from the one before what did not change.
+func build(before *Snapshot, rules participant.Rules, revision int64, blocks map[registry.Key]*block, cache *listings) *Snapshot {
+	s := &Snapshot{rules: rules, Revision: revision, blocks: blocks, listings: cache, names: newIndex()}
+	old := map[string]*zone{}
+	if before != nil {
+		s.names = before.names
+		for _, z := range before.zones {
+			old[z.name] = z
+		}
+	}
+	byZone := map[string][]*block{}
+	for _, b := range blocks {
+		if len(b.entries) > 0 {
+			byZone[b.key.Zone] = append(byZone[b.key.Zone], b)
+		}
+	}
+	var gone, come []*Entry
+	for _, name := range slices.Sorted(maps.Keys(byZone)) {
+		list := byZone[name]
+		slices.SortFunc(list, func(a, b *block) int { return strings.Compare(a.key.Service, b.key.Service) })
+		z := old[name]
+		if z == nil || !slices.Equal(z.blocks, list) {
+			if z != nil {
+				gone = append(gone, z.entries...)
+			}
+			z = newZone(name, list)
+			come = append(come, z.entries...)
+		}
+		delete(old, name)
+		s.zones = append(s.zones, z)
+	}
+	for _, z := range old {
+		gone = append(gone, z.entries...)
+	}
+	if len(gone)+len(come) == 0 {
+		if before != nil {
+			s.aliases = before.aliases
+		}
+		return s
+	}
+	s.names = s.names.replace(gone, come)
+	s.aliases = map[string][]*Entry{}
+	for e := range s.Tools() {
+		if e.Tool.Alias != "" && s.names.get(e.Tool.Name) == e {
+			s.aliases[e.Tool.Alias] = append(s.aliases[e.Tool.Alias], e)
+		}
+	}
+	return s
+}
+
+func newZone(name string, blocks []*block) *zone {
+	z := &zone{name: name, blocks: blocks}
+	for _, b := range blocks {
+		z.entries = append(z.entries, b.entries...)
+	}
+	slices.SortFunc(z.entries, func(a, b *Entry) int { return strings.Compare(a.Tool.Name, b.Tool.Name) })
+	return z
+}
