@@ -18,7 +18,7 @@ type Codec struct {
 	in, out protoreflect.MessageDescriptor
 	content protoreflect.FieldDescriptor // the response's content field, or nil
 	profile schema.Profile
-	types   *protoregistry.Types // what an Any may carry
+	types   *contractTypes // what an Any may carry
 	toWire  *reshaper
 	toJSON  *reshaper
 }
@@ -39,17 +39,10 @@ func Compile(in, out protoreflect.MessageDescriptor, p schema.Profile) (*Codec, 
 	if err != nil {
 		return nil, fmt.Errorf("compile the codec of %s and %s: %w", in.FullName(), out.FullName(), err)
 	}
-	c := &Codec{in: in, out: out, content: content, profile: p, types: new(protoregistry.Types)}
-	for _, md := range append(schema.ContractMessages(in), schema.ContractMessages(out)...) {
-		if _, err := c.types.FindMessageByName(md.FullName()); err == nil {
-			continue
-		}
-		if err := c.types.RegisterMessage(dynamicpb.NewMessageType(md)); err != nil {
-			return nil, fmt.Errorf("compile the codec of %s and %s: %w", in.FullName(), out.FullName(), err)
-		}
-	}
-	c.toWire = &reshaper{input: true, profile: p, types: c.types}
-	c.toJSON = &reshaper{profile: p, types: c.types}
+	types := newContractTypes(in, out)
+	c := &Codec{in: in, out: out, content: content, profile: p, types: types}
+	c.toWire = &reshaper{input: true, profile: p, types: types}
+	c.toJSON = &reshaper{profile: p, types: types}
 	return c, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"mime"
 	"net/url"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -230,7 +231,7 @@ func absolute(uri string) error {
 }
 
 func mediaType(text string) error {
-	if _, _, err := mime.ParseMediaType(text); err != nil {
+	if kind, _, err := mime.ParseMediaType(text); err != nil || !strings.Contains(kind, "/") {
 		return errors.New("a media type does not parse")
 	}
 	return nil

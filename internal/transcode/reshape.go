@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/sallyport-dev/sallyport/internal/schema"
 )
@@ -20,7 +19,7 @@ import (
 type reshaper struct {
 	input   bool
 	profile schema.Profile
-	types   *protoregistry.Types
+	types   *contractTypes
 	names   sync.Map // protoreflect.FullName -> map[string]renamed
 }
 
@@ -229,7 +228,7 @@ func (r *reshaper) anyMessage(dec *jsontext.Decoder, enc *jsontext.Encoder) erro
 	}
 	mt, err := r.types.FindMessageByURL(url)
 	if err != nil {
-		return fmt.Errorf("the type of an Any: %w", err)
+		return fmt.Errorf("the contract has no type of that name for an Any: %w", err)
 	}
 	md := mt.Descriptor()
 	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
