@@ -114,7 +114,7 @@ type block struct {
 	key     registry.Key
 	wanted  *wanted
 	settled bool // every plan that it needs was there
-	plan    *plan
+	plans   []*plan
 	online  bool
 	entries []*Entry
 	hidden  []Hidden
@@ -132,7 +132,7 @@ type Hidden struct {
 
 // newBlock makes the block of a service from its plans: the published one first, then the other online ones.
 func newBlock(key registry.Key, w *wanted, plans []*plan, online bool) *block {
-	b := &block{key: key, wanted: w, settled: true, online: online, functions: map[string]*Entry{}}
+	b := &block{key: key, wanted: w, settled: true, plans: plans, online: online, functions: map[string]*Entry{}}
 	for _, p := range plans {
 		if p.err != nil {
 			// A call could reach an instance of it, and what it forbids is not known.
@@ -145,7 +145,6 @@ func newBlock(key registry.Key, w *wanted, plans []*plan, online bool) *block {
 	if len(b.hidden) > 0 || len(plans) == 0 {
 		return b
 	}
-	b.plan = plans[0]
 	for _, t := range plans[0].tools {
 		if reason := hiddenBy(t, plans); reason != "" {
 			b.hidden = append(b.hidden, Hidden{Resource: t.tool.Resource(), Reason: reason})
@@ -156,6 +155,23 @@ func newBlock(key registry.Key, w *wanted, plans []*plan, online bool) *block {
 		b.functions[t.tool.FullMethod] = e
 	}
 	return b
+}
+
+// standsOn reports whether the block is what newBlock would make of the plans.
+func (b *block) standsOn(plans []*plan, online bool) bool {
+	return b != nil && b.settled && b.online == online && slices.Equal(b.plans, plans)
+}
+
+// with gives the same block for a view that says the same of it in other words, such as with one more instance.
+func (b *block) with(w *wanted) *block {
+	c := *b
+	c.wanted = w
+	return &c
+}
+
+// sameTools reports whether two blocks show the very same entries.
+func sameTools(a, b *block) bool {
+	return a.key == b.key && len(a.entries) == len(b.entries) && (len(a.entries) == 0 || &a.entries[0] == &b.entries[0])
 }
 
 // hiddenBy gives the reason for which a tool is hidden: its own, or that of any other online contract, whose instances

@@ -76,8 +76,8 @@ func New(o Options) *Catalog {
 		wake: make(chan struct{}, 1), ready: make(chan struct{}), cancel: cancel,
 	}
 	b := &builder{
-		catalog: c, plans: map[planKey]*planState{}, done: make(chan []*plan), cache: &listings{},
-		workers: runtime.GOMAXPROCS(0),
+		catalog: c, plans: map[planKey]*planState{}, linked: map[string]*contract.Files{}, done: make(chan []*plan),
+		cache: &listings{}, workers: runtime.GOMAXPROCS(0),
 	}
 	c.wg.Go(func() { b.run(ctx) })
 	return c
@@ -125,6 +125,11 @@ type builder struct {
 	workers int
 	done    chan []*plan
 	view    *registry.View
+	// linked are the files of contracts in use, so that a second service of one, or other overlays, need not read it.
+	linked map[string]*contract.Files
+	// retryAt is when the first of the contracts that could not be read is to be read again; zero where there is none.
+	retryAt    time.Time
+	generation uint64
 }
 
 // planState is where a plan is.
@@ -158,7 +163,7 @@ func (b *builder) run(ctx context.Context) {
 	for {
 		b.start(ctx, &jobs)
 		wait := time.Hour
-		for _, at := range []time.Time{due, b.nextRetry()} {
+		for _, at := range [...]time.Time{due, b.retryAt} {
 			if !at.IsZero() {
 				wait = min(wait, max(0, time.Until(at)))
 			}
@@ -180,9 +185,11 @@ func (b *builder) run(ctx context.Context) {
 				due = time.Time{}
 				b.build()
 			}
-		case now := <-timer.C:
-			if !due.IsZero() && !now.Before(due) {
-				due = time.Time{}
+		case <-timer.C:
+			due = time.Time{}
+			if b.catalog.Load() == nil && b.running+len(b.queue) > 0 {
+				b.retryAt = time.Time{} // the build after the last job finds it again
+				continue                // nothing is shown yet, so that there is nothing to be early with
 			}
 			b.build() // shows what is finished, and queues what is to be tried again
 		}
@@ -215,6 +222,9 @@ func (b *builder) take(plans []*plan) {
 			continue // nobody needs it any more
 		}
 		s.plan, s.busy = p, false
+		if p.files != nil {
+			b.linked[p.key.digest] = p.files
+		}
 		if !p.transient {
 			s.failures = 0
 			continue
@@ -225,18 +235,18 @@ func (b *builder) take(plans []*plan) {
 		}
 		s.failures++
 		s.retryAt = time.Now().Add(pause)
+		b.retryAt = earliest(b.retryAt, s.retryAt)
 		b.catalog.options.Logger.Warn("a contract cannot be read; its service stays as it was", "service",
 			p.key.service.String(), "error", p.err, "again_in", pause)
 	}
 }
 
-func (b *builder) nextRetry() (at time.Time) {
-	for _, s := range b.plans {
-		if s.plan != nil && s.plan.transient && !s.busy && (at.IsZero() || s.retryAt.Before(at)) {
-			at = s.retryAt
-		}
+// earliest gives the earlier of two times; the zero time is never.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
 	}
-	return at
+	return a
 }
 
 // build makes a snapshot of the current view with the plans that are there, and queues those that are missing.
@@ -270,6 +280,8 @@ func (b *builder) build() {
 		plans, settled, usable := b.gather(w, missing)
 		complete = complete && settled
 		switch {
+		case usable && last.standsOn(plans, len(w.online) > 0):
+			blocks[key] = last.with(w)
 		case usable:
 			blocks[key] = newBlock(key, w, plans, len(w.online) > 0)
 			report(c.options.Logger, last, blocks[key])
@@ -277,18 +289,18 @@ func (b *builder) build() {
 			blocks[key] = last.stay(len(w.online) > 0)
 		}
 	}
-	for key, s := range b.plans {
-		if !s.used && !s.busy {
-			delete(b.plans, key)
-		}
-	}
-	for _, j := range missing {
+	b.forget()
+	for digest, j := range missing {
+		j.files = b.linked[digest]
 		b.queue = append(b.queue, j)
 	}
 	if before == nil && !complete {
 		return // nothing is shown before there is a whole picture
 	}
-	next := build(before, c.options.Rules, b.view.Revision, blocks, b.cache)
+	b.generation++
+	next := build(before, &Snapshot{
+		Revision: b.view.Revision, rules: c.options.Rules, generation: b.generation, blocks: blocks, listings: b.cache,
+	})
 	c.snapshot.Store(next)
 	if before == nil {
 		close(c.ready)
@@ -296,6 +308,32 @@ func (b *builder) build() {
 	if c.options.OnSnapshot != nil {
 		c.options.OnSnapshot(next)
 	}
+}
+
+// forget drops the plans that the view does not need any more, and finds the next one that is to be tried again.
+func (b *builder) forget() {
+	b.retryAt = time.Time{}
+	dropped := false
+	for key, s := range b.plans {
+		switch {
+		case s.busy:
+		case !s.used:
+			delete(b.plans, key)
+			dropped = true
+		case !s.usable():
+			b.retryAt = earliest(b.retryAt, s.retryAt)
+		}
+	}
+	if !dropped {
+		return
+	}
+	kept := make(map[string]*contract.Files, len(b.linked))
+	for key := range b.plans {
+		if files := b.linked[key.digest]; files != nil {
+			kept[key.digest] = files
+		}
+	}
+	b.linked = kept
 }
 
 // use notes that a settled block's plans are still needed.

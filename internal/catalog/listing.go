@@ -34,10 +34,10 @@ type listings struct {
 	listed  atomic.Int64 // tools in all remembered listings
 }
 
-// remembered is a listing and the snapshot that it was last found good for.
+// remembered is a listing and the generation of the snapshot that it was last found good for.
 type remembered struct {
-	snapshot *Snapshot
-	listing  *listing
+	generation uint64
+	listing    *listing
 }
 
 // Page gives the definitions, in order, of at most size tools that the participant sees after the tool with the hash
@@ -60,7 +60,7 @@ func (s *Snapshot) listing(p *participant.Participant) *listing {
 	key := scope{p.GetKind(), p.GetOrganizationId(), p.GetApplicationId()}
 	known, _ := s.listings.byScope.Load(key)
 	last, _ := known.(*remembered)
-	if last != nil && last.snapshot == s {
+	if last != nil && last.generation == s.generation {
 		return last.listing
 	}
 	zones := s.reached(p)
@@ -68,11 +68,11 @@ func (s *Snapshot) listing(p *participant.Participant) *listing {
 		return &listing{} // costs less to make than to remember
 	}
 	if last != nil && slices.Equal(last.listing.zones, zones) {
-		s.listings.byScope.CompareAndSwap(key, known, &remembered{s, last.listing})
+		s.listings.byScope.CompareAndSwap(key, known, &remembered{s.generation, last.listing})
 		return last.listing
 	}
 	l := s.list(zones)
-	s.listings.keep(key, &remembered{s, l})
+	s.listings.keep(key, &remembered{s.generation, l})
 	return l
 }
 

@@ -13,9 +13,11 @@ import (
 
 // Snapshot is one state of the catalog. It is immutable; all methods are safe for concurrent use.
 type Snapshot struct {
-	rules participant.Rules
 	// Revision is etcd's revision of the view that the snapshot was made of.
 	Revision int64
+
+	rules      participant.Rules
+	generation uint64 // tells snapshots of one catalog apart
 
 	blocks   map[registry.Key]*block
 	zones    []*zone // in the order of their names
@@ -120,9 +122,9 @@ func (s *Snapshot) reached(p *participant.Participant) []*zone {
 	return slices.SortedFunc(maps.Keys(found), func(a, b *zone) int { return strings.Compare(a.name, b.name) })
 }
 
-// build makes the snapshot of a set of blocks, taking over from the one before what did not change.
-func build(before *Snapshot, rules participant.Rules, revision int64, blocks map[registry.Key]*block, cache *listings) *Snapshot {
-	s := &Snapshot{rules: rules, Revision: revision, blocks: blocks, listings: cache, names: newIndex()}
+// build finishes the snapshot s, which has its blocks, taking over from the one before what did not change.
+func build(before, s *Snapshot) *Snapshot {
+	s.names = newIndex()
 	old := map[string]*zone{}
 	if before != nil {
 		s.names = before.names
@@ -131,7 +133,7 @@ func build(before *Snapshot, rules participant.Rules, revision int64, blocks map
 		}
 	}
 	byZone := map[string][]*block{}
-	for _, b := range blocks {
+	for _, b := range s.blocks {
 		if len(b.entries) > 0 {
 			byZone[b.key.Zone] = append(byZone[b.key.Zone], b)
 		}
@@ -141,7 +143,7 @@ func build(before *Snapshot, rules participant.Rules, revision int64, blocks map
 		list := byZone[name]
 		slices.SortFunc(list, func(a, b *block) int { return strings.Compare(a.key.Service, b.key.Service) })
 		z := old[name]
-		if z == nil || !slices.Equal(z.blocks, list) {
+		if z == nil || !slices.EqualFunc(z.blocks, list, sameTools) {
 			if z != nil {
 				gone = append(gone, z.entries...)
 			}
