@@ -199,7 +199,7 @@ func (d *Dispatcher) left(ctx context.Context, m member, sent *outcome, err erro
 	s, _ := status.FromError(err)
 	e := &Error{Code: s.Code(), Err: err}
 	switch {
-	case s.Code() == codes.ResourceExhausted && isTooLarge(s.Message()):
+	case s.Code() == codes.ResourceExhausted && sent.responding.Load() && isTooLarge(s.Message()):
 		e.TooLarge = true
 	case sent.answered.Load():
 		e.Status = s
@@ -217,7 +217,8 @@ func (d *Dispatcher) left(ctx context.Context, m member, sent *outcome, err erro
 	return e
 }
 
-// isTooLarge reports whether gRPC refused the response for its size. gRPC gives no other sign of it than its text.
+// isTooLarge reports whether gRPC refused a message for its size, here a response that had begun to arrive: a service
+// whose gRPC refused the request says the same without beginning one. gRPC gives no other sign of it than its text.
 func isTooLarge(message string) bool {
 	return strings.HasPrefix(message, "grpc: received message") && strings.Contains(message, "larger than max") ||
 		strings.HasPrefix(message, "grpc: message after decompression larger than max")

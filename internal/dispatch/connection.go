@@ -204,19 +204,26 @@ func (c *connection) succeeded() {
 }
 
 // outcome is what a connection saw of one attempt.
-type outcome struct{ answered atomic.Bool }
+type outcome struct {
+	responding atomic.Bool // the head of a response arrived, and not a refusal at once
+	answered   atomic.Bool // a status arrived
+}
 
 type outcomeKey struct{}
 
-// outcomes notes, for each attempt, whether a status arrived from the service. An attempt that ends without one was
-// ended by the connection, the deadline or the caller.
+// outcomes notes, for each attempt, what arrived from the service. An attempt that ends without a status was ended by
+// the connection, the deadline or the caller.
 type outcomes struct{}
 
 func (outcomes) HandleRPC(ctx context.Context, s stats.RPCStats) {
-	if _, ok := s.(*stats.InTrailer); !ok {
+	o, ok := ctx.Value(outcomeKey{}).(*outcome)
+	if !ok {
 		return
 	}
-	if o, ok := ctx.Value(outcomeKey{}).(*outcome); ok {
+	switch s.(type) {
+	case *stats.InHeader:
+		o.responding.Store(true)
+	case *stats.InTrailer:
 		o.answered.Store(true)
 	}
 }
