@@ -1,7 +1,9 @@
 package contract
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"cel.dev/cel-go/cel"
@@ -44,7 +46,12 @@ func checkPolicy(text string) error {
 	}
 	ast, issues := env.Compile(text)
 	if issues.Err() != nil {
-		return issues.Err()
+		var problems []string
+		for _, e := range issues.Errors() {
+			// CEL counts columns from 0.
+			problems = append(problems, fmt.Sprintf("at %d:%d: %s", e.Location.Line(), e.Location.Column()+1, e.Message))
+		}
+		return errors.New(strings.Join(problems, "; "))
 	}
 	if ast.OutputType() != cel.BoolType && ast.OutputType() != cel.DynType {
 		return fmt.Errorf("it gives %s, not a boolean", ast.OutputType())
