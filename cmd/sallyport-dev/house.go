@@ -7,12 +7,13 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sallyport-dev/sallyport/edge"
@@ -21,6 +22,8 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/registry/embedded"
 	"github.com/sallyport-dev/sallyport/internal/registry/server"
 	"github.com/sallyport-dev/sallyport/service"
+	"github.com/sallyport-dev/sallyport/services/orders"
+	"github.com/sallyport-dev/sallyport/services/projects"
 )
 
 // run starts the house floor by floor (etcd and registry, services, edge), says that it is ready, and stops it in the
@@ -58,6 +61,7 @@ type house struct {
 	description *description
 	failed      chan error
 	floors      []*floor
+	etcd        string // the endpoint of the registry's etcd
 }
 
 // floor is a part of the house with a life of its own.
@@ -97,31 +101,31 @@ func (h *house) stop() {
 func (h *house) start(ctx context.Context) error {
 	h.failed = make(chan error, 1)
 	// The services' listeners are opened first, since the registry must be told which loopback ports are theirs.
-	orders, err := net.Listen("tcp", "127.0.0.1:0")
+	ordersListener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	projects, err := net.Listen("tcp", "127.0.0.1:0")
+	projectsListener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return errors.Join(err, orders.Close())
+		return errors.Join(err, ordersListener.Close())
 	}
 	// The registry names its own port as one that edges may dial, so a free one is picked before it starts.
 	grpc, err := pick(h.flags.registryGRPC)
 	if err != nil {
-		return errors.Join(err, orders.Close(), projects.Close())
+		return errors.Join(err, ordersListener.Close(), projectsListener.Close())
 	}
-	addresses := h.addresses(grpc, orders, projects)
+	addresses := h.addresses(grpc, ordersListener, projectsListener)
 	etcd, err := h.startRegistry(ctx, grpc, addresses)
 	if err != nil {
-		return errors.Join(err, orders.Close(), projects.Close())
+		return errors.Join(err, ordersListener.Close(), projectsListener.Close())
 	}
 	if err := ensureMachines(ctx, registry.NewStore(etcd, ""), h.description); err != nil {
-		return errors.Join(fmt.Errorf("create machines: %w", err), orders.Close(), projects.Close())
+		return errors.Join(fmt.Errorf("create machines: %w", err), ordersListener.Close(), projectsListener.Close())
 	}
-	if err := h.startServices(ctx, orders, projects); err != nil {
+	if err := h.startServices(ctx, ordersListener, projectsListener); err != nil {
 		return err
 	}
-	return h.startEdge(ctx, addresses)
+	return h.startEdge(ctx, etcd, addresses)
 }
 
 // pick turns port 0 into a free port.
@@ -167,75 +171,61 @@ func portOf(address string) uint32 {
 	return uint32(n)
 }
 
-// startEdge serves the edge and waits until it shows the demo services' tools.
-func (h *house) startEdge(ctx context.Context, addresses []*configv1.ZoneAddresses) error {
-	endpoint, err := embedded.Running(h.dataDir())
-	if err != nil {
-		return err
+// startRegistry runs the registry on an etcd of its own, and gives a client of that etcd.
+func (h *house) startRegistry(ctx context.Context, grpc string, addresses []*configv1.ZoneAddresses) (*clientv3.Client, error) {
+	cfg := &configv1.RegistryConfig{
+		Store:      &configv1.RegistryConfig_Embedded{Embedded: &configv1.EmbeddedEtcd{DataDir: h.dataDir()}},
+		GrpcListen: grpc,
+		RestListen: h.flags.registryREST,
+		Addresses:  addresses,
+		Advertise:  grpc,
 	}
-	client, err := embedded.Connect(endpoint)
-	if err != nil {
-		return err
-	}
-	listener, err := net.Listen("tcp", h.flags.listen)
-	if err != nil {
-		return errors.Join(err, client.Close())
-	}
-	url := "http://" + listener.Addr().String()
-	e, err := edge.New(ctx, edge.WithEtcd(client, ""), edge.WithLogger(h.logger), edge.WithConfig(&configv1.EdgeConfig{
-		Etcd:      &configv1.EtcdClient{Endpoints: []string{endpoint}},
-		Listener:  &configv1.HttpListener{Address: listener.Addr().String()},
-		PageSize:  h.flags.pageSize,
-		BaseUrl:   url,
-		Addresses: addresses,
-	}))
-	if err != nil {
-		return errors.Join(err, listener.Close(), client.Close())
-	}
-	web := &http.Server{Handler: e, ReadHeaderTimeout: 10 * time.Second}
-	h.add("edge", func(ctx context.Context) error {
-		served := make(chan error, 1)
-		go func() { served <- web.Serve(listener) }()
-		var failure error
-		select {
-		case <-ctx.Done():
-			farewell, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-			defer cancel()
-			failure = web.Shutdown(farewell)
-			<-served
-		case failure = <-served:
-		}
-		return errors.Join(failure, e.Close(), client.Close())
+	ready := make(chan server.Addresses, 1)
+	h.add("registry", func(ctx context.Context) error {
+		return server.Run(ctx, cfg, h.logger, func(a server.Addresses) { ready <- a })
 	})
-	h.description.MCPURL = url + "/mcp"
-	return h.awaitTools(ctx)
+	select {
+	case a := <-ready:
+		h.description.RegistryGRPCAddr = a.GRPC
+		h.description.RegistryRESTURL = "http://" + a.REST
+		h.etcd = a.Etcd[0]
+	case err := <-h.failed:
+		return nil, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	client, err := embedded.Connect(h.etcd)
+	if err != nil {
+		return nil, err
+	}
+	// The client is a floor of its own: it is closed before the etcd that it talks to.
+	h.add("etcd client", func(ctx context.Context) error {
+		<-ctx.Done()
+		return client.Close()
+	})
+	return client, nil
 }
 
 // startServices runs the demo services and waits until each is registered.
 func (h *house) startServices(ctx context.Context, orders, projects net.Listener) error {
 	registered := make(chan struct{}, 2)
 	common := func(l net.Listener, host machine) []service.Option {
-		var once bool
+		var once sync.Once
 		return []service.Option{
 			service.Registry(h.description.RegistryGRPCAddr),
 			service.Credentials(host.ClientID, host.ClientSecret),
 			service.Listener(l),
 			service.Logger(h.logger),
 			service.NoSignals(),
-			service.OnRegister(func(service.Registration) {
-				if !once {
-					once = true
-					registered <- struct{}{}
-				}
-			}),
+			service.OnRegister(func(service.Registration) { once.Do(func() { registered <- struct{}{} }) }),
 		}
 	}
-	h.add("services",
+	h.add("demo services",
 		func(ctx context.Context) error {
-			return runOrders(ctx, filepath.Join(h.flags.dir, "orders.db"), common(orders, h.description.Hosts.Organization)...)
+			return runOrders(ctx, filepath.Join(h.flags.dir, "orders.db"), common(orders, h.description.Hosts.Organization))
 		},
 		func(ctx context.Context) error {
-			return runProjects(ctx, filepath.Join(h.flags.dir, "projects.db"), common(projects, h.description.Hosts.Platform)...)
+			return runProjects(ctx, filepath.Join(h.flags.dir, "projects.db"), common(projects, h.description.Hosts.Platform))
 		},
 	)
 	for range cap(registered) {
@@ -246,10 +236,51 @@ func (h *house) startServices(ctx context.Context, orders, projects net.Listener
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(time.Minute):
-			return errors.New("the demo services could not register within a minute; start again with --verbose to see why")
+			return errors.New("the demo services could not register within a minute: start again with --verbose to see why")
 		}
 	}
 	return nil
+}
+
+func runOrders(ctx context.Context, path string, options []service.Option) error {
+	store, err := orders.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(service.Run(ctx, orders.New(store).Register, options...), store.Close())
+}
+
+func runProjects(ctx context.Context, path string, options []service.Option) error {
+	store, err := projects.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(service.Run(ctx, projects.New(store).Register, options...), store.Close())
+}
+
+// startEdge serves the edge and waits until it shows the demo services' tools.
+func (h *house) startEdge(ctx context.Context, etcd *clientv3.Client, addresses []*configv1.ZoneAddresses) error {
+	listener, err := net.Listen("tcp", h.flags.listen)
+	if err != nil {
+		return err
+	}
+	url := "http://" + listener.Addr().String()
+	e, err := edge.New(context.WithoutCancel(ctx), edge.WithEtcd(etcd, ""), edge.WithLogger(h.logger), edge.WithConfig(&configv1.EdgeConfig{
+		Etcd:      &configv1.EtcdClient{Endpoints: []string{h.etcd}},
+		Listener:  &configv1.HttpListener{Address: listener.Addr().String()},
+		PageSize:  h.flags.pageSize,
+		BaseUrl:   url,
+		Addresses: addresses,
+	}))
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	h.add("edge", func(ctx context.Context) error {
+		defer e.Close()
+		return edge.Serve(ctx, listener, e, nil, h.logger)
+	})
+	h.description.MCPURL = url + "/mcp"
+	return h.awaitTools(ctx)
 }
 
 func (h *house) dataDir() string { return filepath.Join(h.flags.dir, "etcd") }

@@ -33,10 +33,10 @@ func newHouse(t *testing.T) *house {
 	return h
 }
 
-// orders starts an orders process with a lease of two seconds.
+// orders starts an orders process; the platform's leases last two seconds.
 func (h *house) orders(t *testing.T, address string) *stack.Process {
 	t.Helper()
-	env := append(h.Env(h.host), "SALLYPORT_LISTEN="+address, "SALLYPORT_TTL=2s", "ORDERS_DB="+t.TempDir()+"/orders.db")
+	env := append(h.Env(h.host), "SALLYPORT_LISTEN="+address, "ORDERS_DATA="+t.TempDir()+"/orders.db")
 	p := stack.Start(t, t.TempDir(), env, stack.Program(t, "services/orders/cmd/orders"))
 	p.WaitLine(t, "registered")
 	return p
@@ -100,7 +100,7 @@ func TestLiveness_edgeBeforeRegistryAndRegistryAway(t *testing.T) {
 		t.Errorf("the edge stopped with %v", err)
 	}
 	h.Edge = stack.Start(t, t.TempDir(), nil, stack.Program(t, "cmd/edge"), "serve", "--config", h.EdgeConfig)
-	h.Edge.WaitLine(t, "edge is listening")
+	h.Edge.WaitLine(t, "edge listens")
 	if code := h.readyCode(t); code != http.StatusServiceUnavailable {
 		t.Errorf("an edge that never saw a registry answers /readyz with %d, want 503", code)
 	}

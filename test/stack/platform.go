@@ -36,7 +36,7 @@ func NewPlatform(t testing.TB, addresses string) *Platform {
 	p.REST, p.MCP = "http://"+rest, "http://"+listen+"/mcp"
 	_, etcdPort, _ := net.SplitHostPort(etcd)
 	WriteFile(t, p.RegistryConfig, fmt.Sprintf(
-		"embedded:\n  data_dir: %s\n  client_port: %s\ngrpc_listen: %s\nrest_listen: %s\naddresses:\n%s",
+		"embedded:\n  data_dir: %s\n  client_port: %s\ndefault_ttl: 2s\ngrpc_listen: %s\nrest_listen: %s\naddresses:\n%s",
 		filepath.Join(dir, "etcd"), etcdPort, p.GRPC, rest, addresses))
 	WriteFile(t, p.EdgeConfig, fmt.Sprintf(
 		"etcd:\n  endpoints: [\"http://%s\"]\nlistener:\n  address: %s\naddresses:\n%s", etcd, listen, addresses))
