@@ -39,17 +39,15 @@ func Run(ctx context.Context, register func(grpc.ServiceRegistrar), options ...O
 		defer restore()
 		defer context.AfterFunc(ctx, restore)()
 	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-
 	// A server that fails ends the waiting for the registry, too.
 	running, failed := context.WithCancelCause(ctx)
 	defer failed(nil)
+	served := make(chan struct{})
 	go func() {
-		if err := <-served; err != nil {
+		defer close(served)
+		if err := server.Serve(listener); err != nil {
 			failed(fmt.Errorf("run service: serve %s: %w", listener.Addr(), err))
 		}
-		close(served)
 	}()
 	err = s.Register(running, server, listener.Addr())
 	if err == nil {
