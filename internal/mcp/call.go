@@ -39,7 +39,7 @@ func (x *exchange) callTool() *answer {
 		return x.fail(badArguments, lifecycle.Envelope)
 	}
 	if !tool.Online() {
-		return x.failure(&Failure{Code: codes.Unavailable, NotExecuted: true, Text: offlineText})
+		return x.toolError(offlineText, metaExecuted, executedNo, lifecycle.ServiceUnavailable)
 	}
 	if refusal := tool.Judge(arguments); refusal != nil {
 		return x.toolError(refusal.Text, metaCorrectable, boolean(refusal.Correctable), lifecycle.InputValidation)
@@ -138,6 +138,9 @@ func (x *exchange) failure(f *Failure) *answer {
 		// The caller left: whatever is said reaches nobody, and no service is to blame.
 		f = &Failure{Code: codes.Canceled, NotExecuted: f.NotExecuted}
 	}
+	if f.TooLarge {
+		return x.toolError(tooLargeText, "", nil, lifecycle.Service)
+	}
 	say := statusOf(f.Code)
 	if say.internal {
 		x.h.log.ErrorContext(ctx, "a service failed", "reference", x.reference, "tool", x.tool.Resource(),
@@ -145,18 +148,13 @@ func (x *exchange) failure(f *Failure) *answer {
 		x.h.log.DebugContext(ctx, "cause", "reference", x.reference, "error", f.Err)
 		return x.toolError(internalText(x.reference), "", nil, say.class)
 	}
-	text := say.text
-	if f.Text != "" {
-		text = f.Text
-	}
 	if !say.executed {
-		return x.toolError(text, "", nil, say.class)
+		return x.toolError(say.text, "", nil, say.class)
 	}
-	executed := executedUnknown
 	if f.NotExecuted {
-		executed = executedNo
+		return x.toolError(say.text+didNotRunText, metaExecuted, executedNo, say.class)
 	}
-	return x.toolError(text, metaExecuted, executed, say.class)
+	return x.toolError(say.text+mayHaveRunText, metaExecuted, executedUnknown, say.class)
 }
 
 var (

@@ -32,7 +32,7 @@ func TestCall_answersEveryCodeWithAConstantText(t *testing.T) {
 		class lifecycle.Class
 	}{
 		{codes.OK, internal, "", lifecycle.Internal},
-		{codes.Canceled, "The call was cancelled before it was answered.", `"dev.sallyport/executed":"unknown"`, lifecycle.Transport},
+		{codes.Canceled, "The call was cancelled before it was answered. The call may have run: check before you repeat it.", `"dev.sallyport/executed":"unknown"`, lifecycle.Transport},
 		{codes.Unknown, internal, "", lifecycle.Service},
 		{codes.InvalidArgument, "The service refused the arguments as invalid.", "", lifecycle.Service},
 		{codes.DeadlineExceeded, "The service did not answer in time. The call may have run: check before you repeat it.", `"dev.sallyport/executed":"unknown"`, lifecycle.Deadline},
@@ -45,7 +45,7 @@ func TestCall_answersEveryCodeWithAConstantText(t *testing.T) {
 		{codes.OutOfRange, "The arguments are outside the range that the service has.", "", lifecycle.Service},
 		{codes.Unimplemented, "The service does not implement this tool.", "", lifecycle.Service},
 		{codes.Internal, internal, "", lifecycle.Service},
-		{codes.Unavailable, "The service is not available.", `"dev.sallyport/executed":"unknown"`, lifecycle.ServiceUnavailable},
+		{codes.Unavailable, "The service is not available. The call may have run: check before you repeat it.", `"dev.sallyport/executed":"unknown"`, lifecycle.ServiceUnavailable},
 		{codes.DataLoss, internal, "", lifecycle.Service},
 		{codes.Unauthenticated, internal, "", lifecycle.Service},
 		{codes.Code(99), internal, "", lifecycle.Service},
@@ -84,10 +84,16 @@ func TestCall_answersEveryCodeWithAConstantText(t *testing.T) {
 func TestCall_saysThatACallNeverLeft(t *testing.T) {
 	t.Parallel()
 	for _, code := range []codes.Code{codes.Canceled, codes.DeadlineExceeded, codes.Unavailable} {
-		s := start(t, failing(&mcp.Failure{Code: code, NotExecuted: true, Text: "Words of ours."}))
-		expectBody(t, s.do(t, call{body: callA}).body, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text",`+
-			`"text":"Words of ours."}],"isError":true,"_meta":{"dev.sallyport/executed":"no"}}}`)
+		s := start(t, failing(&mcp.Failure{Code: code, NotExecuted: true}))
+		expectBody(t, s.do(t, call{body: callA}).body, `… The call did not run."}],"isError":true,"_meta":{"dev.sallyport/executed":"no"}}}`)
 	}
+}
+
+func TestCall_saysThatAResponseIsTooLarge(t *testing.T) {
+	t.Parallel()
+	s := start(t, failing(&mcp.Failure{Code: codes.ResourceExhausted, TooLarge: true}))
+	expectBody(t, s.do(t, call{body: callA}).body, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text",`+
+		`"text":"The service's response is larger than this edge accepts: ask for less at once."}],"isError":true}}`)
 }
 
 func TestCall_answersADisagreementOfTheDoorsLikeAnUnknownTool(t *testing.T) {

@@ -72,8 +72,8 @@ type Failure struct {
 	Code codes.Code
 	// NotExecuted says that the request certainly never left the edge.
 	NotExecuted bool
-	// Text is a sentence of ours that says more than the code; empty means the code's own.
-	Text string
+	// TooLarge says that the service answered, with more than the edge accepts.
+	TooLarge bool
 	// Disagreement says that the second door refused what the first let through: the caller learns nothing of the tool.
 	Disagreement bool
 	// Err is the cause, for operators only; it may hold data of caller and service.

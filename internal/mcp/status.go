@@ -11,7 +11,7 @@ type status struct {
 	text string
 	// internal codes have one text for all and a reference that is in the log.
 	internal bool
-	// executed adds whether the call may have run.
+	// executed adds whether the call may have run, in text and for programs.
 	executed bool
 	class    lifecycle.Class
 }
@@ -26,8 +26,7 @@ var statuses = [...]status{
 		text: "The service refused the arguments as invalid.", class: lifecycle.Service,
 	},
 	codes.DeadlineExceeded: {
-		text:     "The service did not answer in time. The call may have run: check before you repeat it.",
-		executed: true, class: lifecycle.Deadline,
+		text: "The service did not answer in time.", executed: true, class: lifecycle.Deadline,
 	},
 	codes.NotFound:         {text: "The service did not find what the arguments name.", class: lifecycle.Service},
 	codes.AlreadyExists:    {text: "What the call would create exists already.", class: lifecycle.Service},
@@ -60,7 +59,15 @@ func statusOf(code codes.Code) *status {
 	return &statuses[codes.Unknown]
 }
 
-const offlineText = "The tool is offline: no instance of its service is running. The call did not run."
+// What is said about whether a call ran, after the text of its code.
+const (
+	didNotRunText  = " The call did not run."
+	mayHaveRunText = " The call may have run: check before you repeat it."
+)
+
+const offlineText = "The tool is offline: no instance of its service is running." + didNotRunText
+
+const tooLargeText = "The service's response is larger than this edge accepts: ask for less at once."
 
 // internalText is the one text of every internal error.
 func internalText(reference string) string {

@@ -1,0 +1,213 @@
+// Package edge is the MCP edge as an http.Handler: it publishes the RPCs that teams annotated as tools and calls them
+// over gRPC on behalf of whoever asks.
+//
+// In come HTTP requests, and the registry's data from etcd; out go answers, and calls to the instances that etcd names.
+// The package joins the rooms and has no rules of its own: internal/registry watches etcd, internal/catalog knows which
+// tools there are and who sees them, internal/mcp speaks the protocol, internal/dispatch reaches the services.
+//
+// An [Edge] keeps no state of its callers: any replica answers any request.
+package edge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"buf.build/go/protovalidate"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/proto"
+
+	configv1 "github.com/sallyport-dev/sallyport/gen/sallyport/config/v1"
+	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
+	"github.com/sallyport-dev/sallyport/internal/auth"
+	"github.com/sallyport-dev/sallyport/internal/catalog"
+	"github.com/sallyport-dev/sallyport/internal/dispatch"
+	"github.com/sallyport-dev/sallyport/internal/lifecycle"
+	"github.com/sallyport-dev/sallyport/internal/mcp"
+	"github.com/sallyport-dev/sallyport/internal/registry"
+	"github.com/sallyport-dev/sallyport/internal/registry/address"
+	"github.com/sallyport-dev/sallyport/internal/schema"
+	"github.com/sallyport-dev/sallyport/participant"
+)
+
+// Edge serves POST /mcp, /healthz, /readyz and /metrics. It is safe for concurrent use.
+type Edge struct {
+	log        *slog.Logger
+	mux        *http.ServeMux
+	metrics    *metrics
+	client     *clientv3.Client // nil where the caller's is used
+	watcher    *registry.Watcher
+	catalog    *catalog.Catalog
+	dispatcher *dispatch.Dispatcher
+}
+
+// New starts an edge. It does not wait for etcd: until the registry's data was read once, /readyz and POST /mcp answer
+// 503. The edge follows etcd until Close is called or ctx ends; requests are answered as long as it is open.
+//
+// The error names the option or the field of the configuration that is wrong.
+func New(ctx context.Context, options ...Option) (*Edge, error) {
+	s := settings{config: new(configv1.EdgeConfig), logger: slog.Default(), version: buildVersion(), moved: func() {}}
+	for _, o := range options {
+		o(&s)
+	}
+	e, err := open(ctx, &s)
+	if err != nil {
+		return nil, fmt.Errorf("edge: %w", err)
+	}
+	return e, nil
+}
+
+// open checks everything that can be wrong before it starts anything.
+func open(ctx context.Context, s *settings) (*Edge, error) {
+	cfg := proto.CloneOf(s.config)
+	if s.etcd != nil {
+		// The rules demand an etcd, and here is one.
+		cfg.Etcd = &configv1.EtcdClient{Endpoints: s.etcd.Endpoints(), Prefix: s.prefix}
+	}
+	if err := protovalidate.Validate(cfg); err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	rules := participant.Rules{
+		OrganizationsReachTheirApplications: cfg.GetOrganizationsReachTheirApplications(),
+		AnonymousZones:                      cfg.GetAnonymousZones(),
+	}
+	if err := rules.Check(); err != nil {
+		return nil, err
+	}
+	for _, zone := range cfg.GetServesZones() {
+		if err := participant.CheckZone(zone); err != nil {
+			return nil, fmt.Errorf("serves_zones: %w", err)
+		}
+	}
+	profile := schema.Profile{}
+	if id := cfg.GetJsonProfile(); id != "" {
+		var known bool
+		if profile, known = schema.Builtin(id); !known {
+			return nil, fmt.Errorf("json_profile: there is no profile %q: want one of %q", id, schema.BuiltinIDs())
+		}
+	}
+	addresses, err := address.New(cfg.GetAddresses(), cfg.GetEtcd().GetEndpoints()...)
+	if err != nil {
+		return nil, err
+	}
+	e := &Edge{log: s.logger, mux: http.NewServeMux()}
+	e.metrics = newMetrics(e.Stale)
+	protocol, err := mcp.New(mcp.Options{
+		Catalog: tools{e},
+		Authenticator: auth.New(auth.Options{
+			Machines: machines{e}, Rules: rules, Kinds: []registryv1.MachineKind{registryv1.MachineKind_MACHINE_KIND_CLIENT},
+		}),
+		Logger:         s.logger,
+		Settled:        e.settled,
+		MaxBodyBytes:   cfg.GetMaxRequestBytes(),
+		PageSize:       int(cfg.GetPageSize()),
+		BaseURL:        cfg.GetBaseUrl(),
+		AllowedOrigins: cfg.GetAllowedOrigins(),
+		Version:        s.version,
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.mux.Handle("/mcp", protocol)
+	e.mux.HandleFunc("GET /healthz", e.healthz)
+	e.mux.HandleFunc("GET /readyz", e.readyz)
+	e.mux.Handle("GET /metrics", e.metrics.handler())
+
+	client := s.etcd
+	if client == nil {
+		if client, err = registry.Dial(cfg.GetEtcd()); err != nil {
+			return nil, err
+		}
+		e.client = client
+	}
+	store := registry.NewStore(client, cfg.GetEtcd().GetPrefix())
+	e.catalog = catalog.New(catalog.Options{
+		Contracts:      store,
+		Rules:          rules,
+		ServesZones:    cfg.GetServesZones(),
+		DefaultProfile: profile,
+		Logger:         s.logger,
+		OnSnapshot: func(*catalog.Snapshot) {
+			e.metrics.snapshot.Store(time.Now().UnixNano())
+			s.moved()
+		},
+	})
+	e.dispatcher = dispatch.New(dispatch.Options{
+		Rules:            rules,
+		Access:           e.catalog,
+		Addresses:        addresses,
+		MaxResponseBytes: int(cfg.GetMaxResponseBytes()),
+		DefaultTimeout:   cfg.GetDefaultTimeout().AsDuration(),
+		MaxTimeout:       cfg.GetMaxTimeout().AsDuration(),
+		Logger:           s.logger,
+	})
+	e.watcher = store.Watch(ctx, registry.WatchOptions{
+		Logger: s.logger,
+		OnChange: func(view *registry.View) {
+			// Instances first: what the catalog then lists can be called.
+			e.dispatcher.Update(view)
+			e.catalog.Update(view)
+			s.moved()
+		},
+		OnStale: func(stale bool) {
+			if stale {
+				e.log.Warn("etcd is silent: the edge serves its last snapshot, which is stale")
+			} else {
+				e.log.Info("etcd answers again: the snapshot is fresh")
+			}
+			s.moved()
+		},
+	})
+	return e, nil
+}
+
+// ServeHTTP serves the edge's paths.
+func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.mux.ServeHTTP(w, r) }
+
+// Ready is closed when the edge has its first snapshot of the tools.
+func (e *Edge) Ready() <-chan struct{} { return e.catalog.Ready() }
+
+// Stale reports whether etcd is silent, so that the edge serves what it last knew.
+func (e *Edge) Stale() bool { return e.watcher.Stale() }
+
+func (e *Edge) isReady() bool {
+	select {
+	case <-e.Ready():
+		return true
+	default:
+		return false
+	}
+}
+
+// Close stops following etcd, waits for running calls, whose deadlines bound the wait, and closes every connection.
+// Stop serving requests before. The error is that of closing the client of etcd, where it is the edge's own.
+func (e *Edge) Close() error {
+	e.watcher.Close()
+	e.catalog.Close()
+	e.dispatcher.Close()
+	if e.client == nil {
+		return nil
+	}
+	if err := e.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("edge: close the client of etcd: %w", err)
+	}
+	return nil
+}
+
+// settled logs and counts one request.
+func (e *Edge) settled(ctx context.Context, s *lifecycle.Settlement) {
+	lifecycle.Log(ctx, e.log, s)
+	e.metrics.settled(s)
+}
+
+// buildVersion is the version of the main module, as far as the build knows it.
+func buildVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return ""
+}

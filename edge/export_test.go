@@ -1,0 +1,6 @@
+package edge
+
+// WithOnMove lets a test wait for the edge: moved is called after each new snapshot and each change of freshness.
+func WithOnMove(moved func()) Option {
+	return func(s *settings) { s.moved = moved }
+}

@@ -1,0 +1,62 @@
+package edge
+
+import (
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/sallyport-dev/sallyport/internal/lifecycle"
+)
+
+// metrics are the edge's numbers, in a registry of their own so that several edges fit into one process.
+type metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	// snapshot is when the current snapshot was made, in nanoseconds since 1970; 0 before the first.
+	snapshot atomic.Int64
+}
+
+// newMetrics registers the numbers; stale is asked at each scrape.
+func newMetrics(stale func() bool) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "sallyport_edge_requests_total",
+			Help: "Settled requests by method, outcome and error class.",
+		}, []string{"method", "outcome", "class"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "sallyport_edge_request_duration_seconds",
+			Help:    "Time from a request's acceptance to its settlement.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2.5, 12),
+		}, []string{"method"}),
+	}
+	m.registry.MustRegister(m.requests, m.duration,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "sallyport_edge_snapshot_stale",
+			Help: "1 while etcd is silent and the edge serves what it last knew.",
+		}, func() float64 {
+			if stale() {
+				return 1
+			}
+			return 0
+		}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "sallyport_edge_snapshot_timestamp_seconds",
+			Help: "When the current snapshot of the catalog was made, in seconds since 1970; 0 before the first.",
+		}, func() float64 { return time.Duration(m.snapshot.Load()).Seconds() }))
+	return m
+}
+
+// settled counts one request. All labels are from small sets of ours.
+func (m *metrics) settled(s *lifecycle.Settlement) {
+	m.requests.WithLabelValues(s.Method, string(s.Outcome), string(s.Class)).Inc()
+	m.duration.WithLabelValues(s.Method).Observe(s.Duration.Seconds())
+}
+
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}

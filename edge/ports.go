@@ -1,0 +1,97 @@
+package edge
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sallyport-dev/sallyport/internal/catalog"
+	"github.com/sallyport-dev/sallyport/internal/dispatch"
+	"github.com/sallyport-dev/sallyport/internal/mcp"
+	"github.com/sallyport-dev/sallyport/participant"
+
+	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
+)
+
+// The types below fit the rooms into each other: they pass on and translate, and decide nothing.
+
+// machines are the machine identities of the newest view, as internal/auth asks for them.
+type machines struct{ e *Edge }
+
+func (m machines) Machine(id string) (*registryv1.StoredMachine, bool) {
+	return m.e.watcher.Machine(id)
+}
+
+// tools is the catalog as internal/mcp asks for it.
+type tools struct{ e *Edge }
+
+func (t tools) Load() mcp.Snapshot {
+	current := t.e.catalog.Load()
+	if current == nil {
+		return nil
+	}
+	return snapshot{current, t.e.dispatcher}
+}
+
+// snapshot is one snapshot of the catalog, whose tools the dispatcher calls.
+type snapshot struct {
+	*catalog.Snapshot
+	dispatcher *dispatch.Dispatcher
+}
+
+func (s snapshot) Resolve(p *participant.Participant, name string) (mcp.Tool, bool) {
+	entry, found := s.Snapshot.Resolve(p, name)
+	if !found {
+		return nil, false
+	}
+	return tool{entry, s.dispatcher}, true
+}
+
+// tool is one entry of the catalog, good for a call.
+type tool struct {
+	*catalog.Entry
+	dispatcher *dispatch.Dispatcher
+}
+
+func (t tool) Resource() string   { return t.Tool.Resource() }
+func (t tool) ResultType() string { return string(t.Tool.Result.FullName()) }
+func (t tool) Online() bool       { return t.Entry.Online }
+
+func (t tool) Judge(arguments []byte) *mcp.Refusal {
+	refusal := t.Gate.Judge(arguments)
+	if refusal == nil {
+		return nil
+	}
+	return &mcp.Refusal{Text: refusal.Text(), Correctable: refusal.Correctable}
+}
+
+func (t tool) Encode(arguments []byte) ([]byte, error) { return t.Codec.Encode(arguments) }
+
+func (t tool) Decode(response []byte) (mcp.Result, error) {
+	result, err := t.Codec.Decode(response)
+	return mcp.Result(result), err
+}
+
+func (t tool) Dispatch(ctx context.Context, p *participant.Participant, request []byte) ([]byte, error) {
+	response, err := t.dispatcher.Call(ctx, dispatch.Request{
+		Participant: p,
+		Service:     t.Service,
+		FullMethod:  t.Tool.FullMethod,
+		RepeatSafe:  t.Tool.RepeatSafe,
+		Timeout:     t.Tool.Timeout,
+		Body:        request,
+	})
+	if err == nil {
+		return response, nil
+	}
+	var failure *dispatch.Error
+	if !errors.As(err, &failure) {
+		return nil, err
+	}
+	return nil, &mcp.Failure{
+		Code:         failure.Code,
+		NotExecuted:  failure.Executed == dispatch.ExecutedNo,
+		TooLarge:     failure.TooLarge,
+		Disagreement: failure.Disagreement,
+		Err:          failure,
+	}
+}
