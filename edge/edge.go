@@ -37,7 +37,7 @@ import (
 // Edge serves POST /mcp, /healthz, /readyz and /metrics. It is safe for concurrent use.
 type Edge struct {
 	log        *slog.Logger
-	mux        *http.ServeMux
+	paths      map[string]http.Handler
 	metrics    *metrics
 	client     *clientv3.Client // nil where the caller's is used
 	watcher    *registry.Watcher
@@ -94,7 +94,7 @@ func open(ctx context.Context, s *settings) (*Edge, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Edge{log: s.logger, mux: http.NewServeMux()}
+	e := &Edge{log: s.logger}
 	e.metrics = newMetrics(e.Stale)
 	protocol, err := mcp.New(mcp.Options{
 		Catalog: tools{e},
@@ -112,10 +112,12 @@ func open(ctx context.Context, s *settings) (*Edge, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.mux.Handle("/mcp", protocol)
-	e.mux.HandleFunc("GET /healthz", e.healthz)
-	e.mux.HandleFunc("GET /readyz", e.readyz)
-	e.mux.Handle("GET /metrics", e.metrics.handler())
+	e.paths = map[string]http.Handler{
+		"/mcp":     protocol,
+		"/healthz": readOnly(http.HandlerFunc(e.healthz)),
+		"/readyz":  readOnly(http.HandlerFunc(e.readyz)),
+		"/metrics": readOnly(e.metrics.handler()),
+	}
 
 	client := s.etcd
 	if client == nil {
@@ -165,8 +167,15 @@ func open(ctx context.Context, s *settings) (*Edge, error) {
 	return e, nil
 }
 
-// ServeHTTP serves the edge's paths.
-func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.mux.ServeHTTP(w, r) }
+// ServeHTTP serves the edge's paths, spelled exactly. An http.ServeMux would redirect other spellings, and so repeat
+// what the caller sent.
+func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h, ok := e.paths[r.URL.Path]; ok {
+		h.ServeHTTP(w, r)
+		return
+	}
+	answer(w, http.StatusNotFound, "not found")
+}
 
 // Ready is closed when the edge has its first snapshot of the tools.
 func (e *Edge) Ready() <-chan struct{} { return e.catalog.Ready() }

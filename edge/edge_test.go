@@ -258,6 +258,37 @@ func TestServe_letsRunningRequestsEnd(t *testing.T) {
 	}
 }
 
+func TestServe_speaksHTTP2InTheClear(t *testing.T) {
+	h := newHouse(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- edge.Serve(ctx, l, h.edge, nil, discard) }()
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	client := &http.Client{Transport: transport}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+l.Addr().String()+"/readyz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusOK || response.ProtoMajor != 2 {
+		t.Errorf("%s %s", response.Proto, response.Status)
+	}
+	transport.CloseIdleConnections()
+	stop()
+	if err := receive(t, served); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestEdge_logsOneLineForEachRequest(t *testing.T) {
 	h := newHouse(t)
 	h.register(startProbe(t, "one"), "system-api")
@@ -309,8 +340,10 @@ func TestEdge_servesHealthAndMetrics(t *testing.T) {
 		"sallyport_edge_snapshot_stale 0", "sallyport_edge_snapshot_timestamp_seconds 1.", "sallyport_edge_request_duration_seconds_bucket"} {
 		h.settle(func() bool { return strings.Contains(h.get("/metrics"), want) })
 	}
-	if got := h.get("/nowhere"); !strings.HasPrefix(got, "404") {
-		t.Errorf("/nowhere: %s", got)
+	for _, path := range []string{"/canary", "//canary", "/mcp/", "/mcp/../canary", "/canary/../mcp"} {
+		if got := h.get(path); got != "404 not found\n" {
+			t.Errorf("%s: %s", path, got)
+		}
 	}
 	if got := h.get("/mcp"); !strings.HasPrefix(got, "405") {
 		t.Errorf("GET /mcp: %s", got)

@@ -21,6 +21,18 @@ func (e *Edge) readyz(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
+// readOnly lets GET and HEAD through.
+func readOnly(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			answer(w, http.StatusMethodNotAllowed, "method not allowed")
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
 func answer(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
