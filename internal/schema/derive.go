@@ -169,6 +169,10 @@ func (d *deriver) message(md protoreflect.MessageDescriptor) *Node {
 		n.Type, n.Description, n.Loose = "", "", false
 		return n
 	}
+	if md.IsPlaceholder() {
+		d.problem(n, "message %s: the contract's files do not declare it; register with every file that is imported", md.FullName())
+		return n
+	}
 	d.fields(n, md)
 	d.oneofs(n, md)
 	if d.input {
@@ -352,6 +356,9 @@ func (d *deriver) enum(ed protoreflect.EnumDescriptor) *Node {
 	n := &Node{Kind: String, Type: string(ed.FullName()), Description: leadingComment(ed), Loose: !d.input}
 	n.Deprecated = deprecated(ed)
 	n.Enum = []Literal{}
+	if ed.IsPlaceholder() {
+		d.problem(n, "enum %s: the contract's files do not declare it; register with every file that is imported", ed.FullName())
+	}
 	for i := range ed.Values().Len() {
 		vd := ed.Values().Get(i)
 		if d.input && leftOut(vd) {

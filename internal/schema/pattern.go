@@ -34,14 +34,9 @@ func portable(out *strings.Builder, re *syntax.Regexp) bool {
 			}
 			if re.Flags&syntax.FoldCase != 0 && unicode.SimpleFold(r) != r {
 				out.WriteByte('[')
-				for f := unicode.SimpleFold(r); ; f = unicode.SimpleFold(f) {
-					if f > 0xFFFF {
-						return false
-					}
+				for f, done := r, false; !done; done = f == r {
 					classRune(out, f)
-					if f == r {
-						break
-					}
+					f = unicode.SimpleFold(f)
 				}
 				out.WriteByte(']')
 				continue

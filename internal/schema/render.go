@@ -119,18 +119,16 @@ func (r *renderer) shareLargest(root *Place) uint64 {
 		}
 		uses := r.uses(root)
 		var best *Node
-		var saving uint64
+		var most float64
 		for _, n := range r.order {
-			if r.shared[n] || uses[n] < 2 {
+			reference := uint64(len(referenceHead(n)) + len("}"))
+			if r.shared[n] || uses[n] < 2 || sizes[n] <= reference {
 				continue
 			}
-			inline := sizes[n]
-			reference := uint64(len(referenceHead(n))) + 1
-			definition := inline + uint64(len(quote(n.Type))) + 2
-			before := mul(uses[n], inline)
-			after := add(definition, mul(uses[n], reference))
-			if before > after && before-after > saving {
-				best, saving = n, before-after
+			// In floating point, since counts that are at the end of their range still have to be told apart.
+			definition := float64(sizes[n]) + float64(len(quote(n.Type))+len(":,"))
+			if saving := float64(uses[n])*float64(sizes[n]-reference) - definition; saving > most {
+				best, most = n, saving
 			}
 		}
 		if best == nil {
@@ -175,10 +173,10 @@ func (r *renderer) documentSize(root *Place, sizes map[*Node]uint64) uint64 {
 		total = add(total, uint64(len(quote(n.Type))+len(":")+len(remarks(&Place{Node: n}, false))))
 		total = add(total, sizes[n])
 		if first {
-			total += uint64(len(`,"$defs":{}`))
+			total = add(total, uint64(len(`,"$defs":{}`)))
 			first = false
 		} else {
-			total += uint64(len(","))
+			total = add(total, uint64(len(",")))
 		}
 	}
 	return total
@@ -360,11 +358,4 @@ func add(a, b uint64) uint64 {
 		return math.MaxUint64
 	}
 	return a + b
-}
-
-func mul(a, b uint64) uint64 {
-	if a != 0 && b > math.MaxUint64/a {
-		return math.MaxUint64
-	}
-	return a * b
 }

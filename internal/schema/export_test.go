@@ -1,0 +1,4 @@
+package schema
+
+// PortablePattern lets the tests, which compile protos with a package that knows this one, reach the function.
+var PortablePattern = portablePattern
