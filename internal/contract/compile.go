@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
@@ -20,11 +19,11 @@ import (
 //
 // The same source always gives the same contract. Compile keeps no state and may be called concurrently.
 func Compile(s Source) (*Contract, error) {
-	linked, err := protodesc.NewFiles(s.Files)
+	linked, err := link(s.Files)
 	if err != nil {
 		return nil, &ConflictError{[]Conflict{{
 			Function: strings.Join(s.Services, ", "),
-			Problem:  fmt.Sprintf("the descriptors do not link: %v; send every file that the services import", err),
+			Problem:  fmt.Sprintf("the descriptors do not link: %v; send every file that the services need", err),
 		}}}
 	}
 	files, err := Link(linked)

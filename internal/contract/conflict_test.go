@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,10 +158,15 @@ func TestCompile_sources(t *testing.T) {
 		s.Services = []string{"acme.Req"}
 		wantConflict(t, conflicts(t, s), "acme.Req", "not a service")
 	})
-	t.Run("a missing import", func(t *testing.T) {
+	t.Run("a type that is in no file", func(t *testing.T) {
+		set := compileSet(t, normalizeFiles)
+		set.File = slices.DeleteFunc(set.File, func(f *descriptorpb.FileDescriptorProto) bool { return f.GetName() == "lib.proto" })
+		wantConflict(t, conflicts(t, contract.Source{Files: set, Services: []string{"shop.Shop"}}), "shop.Shop", "the descriptors do not link")
+	})
+	t.Run("an import that only options need may be missing", func(t *testing.T) {
 		s := source(t, good)
 		s.Files = &descriptorpb.FileDescriptorSet{File: s.Files.File[len(s.Files.File)-1:]}
-		wantConflict(t, conflicts(t, s), "acme.S", "the descriptors do not link")
+		compile(t, s)
 	})
 	t.Run("an ill-spelled supplied zone", func(t *testing.T) {
 		s := source(t, good)

@@ -13,8 +13,8 @@ import (
 
 // Source is what a contract is compiled from.
 type Source struct {
-	// Files are the services' files and everything that they import, with comments as source info. Options must be
-	// resolved against the linked types, as unmarshalling with the global registry does. Compile does not modify them.
+	// Files are the services' files and every file that has a type they need, with comments as source info. Options must
+	// be resolved against the linked types, as unmarshalling with the global registry does. Compile does not modify them.
 	Files *descriptorpb.FileDescriptorSet
 	// Services are the fully qualified names of the services that the process serves.
 	Services []string

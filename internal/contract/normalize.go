@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
@@ -31,7 +30,7 @@ const anyMessage protoreflect.FullName = "google.protobuf.Any"
 // not modified. Files that only define options are dropped: options are resolved against the types linked into the
 // reader, and unknown ones stay as they are.
 func Normalize(set *descriptorpb.FileDescriptorSet, services []string) (raw []byte, digest string, err error) {
-	linked, err := protodesc.NewFiles(set)
+	linked, err := link(set)
 	if err != nil {
 		return nil, "", fmt.Errorf("normalize the contract: link the descriptors: %w", err)
 	}
@@ -64,10 +63,16 @@ func Normalize(set *descriptorpb.FileDescriptorSet, services []string) (raw []by
 		p.service(sd)
 	}
 	if p.keep[anyMessage] {
+		// What an Any may hold depends on the file that its message is in, so that each file is asked once.
+		asked := map[string]bool{}
 		for _, sd := range roots {
 			for i := range sd.Methods().Len() {
-				p.payloads(sd.Methods().Get(i).Input())
-				p.payloads(sd.Methods().Get(i).Output())
+				for _, md := range []protoreflect.MessageDescriptor{sd.Methods().Get(i).Input(), sd.Methods().Get(i).Output()} {
+					if path := md.ParentFile().Path(); !asked[path] {
+						asked[path] = true
+						p.payloads(md)
+					}
+				}
 			}
 		}
 		done := map[string]bool{}
