@@ -192,9 +192,9 @@ func TestRegister_refuses(t *testing.T) {
 		{"descriptors that do not link", "acme-host", with(func(r *registryv1.RegisterRequest) {
 			set := proto.CloneOf(good)
 			last := set.File[len(set.File)-1]
-			last.Dependency = append(last.Dependency, "acme/missing.proto")
+			last.MessageType = last.MessageType[1:]
 			r.Contract = &registryv1.RegisterRequest_Descriptors{Descriptors: set}
-		}), codes.InvalidArgument, []string{"do not link", "acme/missing.proto"}},
+		}), codes.InvalidArgument, []string{"do not link", "acme.x.Req"}},
 		{"overlay of nothing", "acme-host", with(func(r *registryv1.RegisterRequest) {
 			r.Overlays = []*registryv1.Overlay{{Function: s + "/Nothing"}}
 		}), codes.InvalidArgument, []string{"Nothing"}},

@@ -172,7 +172,7 @@ func openStore(ctx context.Context, cfg *configv1.RegistryConfig, logger *slog.L
 // ensureKey waits until etcd has an assertion key.
 func ensureKey(ctx context.Context, store *registry.Store, logger *slog.Logger) error {
 	for {
-		attempt, cancel := context.WithTimeout(ctx, 5*time.Second)
+		attempt, cancel := context.WithTimeout(ctx, 2*time.Second)
 		err := store.EnsureAssertionKey(attempt)
 		cancel()
 		if err == nil || ctx.Err() != nil {
