@@ -1,23 +1,15 @@
 package contract_test
 
 import (
-	"context"
 	"errors"
-	"io"
-	"slices"
-	"strings"
 	"testing"
 
-	"github.com/bufbuild/protocompile"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	_ "github.com/sallyport-dev/sallyport/gen/sallyport/crud/v1"
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	"github.com/sallyport-dev/sallyport/internal/contract"
+	"github.com/sallyport-dev/sallyport/internal/contract/contracttest"
 )
 
 // header begins every test file; the messages are there for services that care for none of their own.
@@ -30,64 +22,10 @@ message Req { string id = 1; }
 message Res { string id = 1; }
 `
 
-// compileSet compiles proto text, by path, into a set with source info, as buf builds one. Imports that are not given
-// are the linked ones.
+// compileSet compiles proto texts by path.
 func compileSet(t testing.TB, files map[string]string) *descriptorpb.FileDescriptorSet {
 	t.Helper()
-	compiler := protocompile.Compiler{
-		Resolver: protocompile.ResolverFunc(func(path string) (protocompile.SearchResult, error) {
-			if text, ok := files[path]; ok {
-				return protocompile.SearchResult{Source: io.Reader(strings.NewReader(text))}, nil
-			}
-			fd, err := protoregistry.GlobalFiles.FindFileByPath(path)
-			if err != nil {
-				return protocompile.SearchResult{}, err
-			}
-			return protocompile.SearchResult{Desc: fd}, nil
-		}),
-		SourceInfoMode: protocompile.SourceInfoStandard,
-	}
-	var paths []string
-	for path := range files {
-		paths = append(paths, path)
-	}
-	slices.Sort(paths)
-	linked, err := compiler.Compile(context.Background(), paths...)
-	if err != nil {
-		t.Fatalf("compile the test's proto text: %v", err)
-	}
-	set := &descriptorpb.FileDescriptorSet{}
-	seen := map[string]bool{}
-	var add func(fd protoreflect.FileDescriptor)
-	add = func(fd protoreflect.FileDescriptor) {
-		if seen[fd.Path()] {
-			return
-		}
-		seen[fd.Path()] = true
-		for i := range fd.Imports().Len() {
-			add(fd.Imports().Get(i).FileDescriptor)
-		}
-		p := protodesc.ToFileDescriptorProto(fd)
-		if result, ok := fd.(interface {
-			FileDescriptorProto() *descriptorpb.FileDescriptorProto
-		}); ok {
-			p = result.FileDescriptorProto()
-		}
-		set.File = append(set.File, p)
-	}
-	for _, fd := range linked {
-		add(fd)
-	}
-	// Over the wire, so that options are of the linked types.
-	raw, err := proto.Marshal(set)
-	if err != nil {
-		t.Fatal(err)
-	}
-	set = &descriptorpb.FileDescriptorSet{}
-	if err := proto.Unmarshal(raw, set); err != nil {
-		t.Fatal(err)
-	}
-	return set
+	return contracttest.Set(t, files)
 }
 
 // source is one file `test.proto` of the header and the text, whose services are all compiled.
