@@ -299,7 +299,7 @@ func (b *builder) build() {
 	}
 	b.generation++
 	next := build(before, &Snapshot{
-		Revision: b.view.Revision, rules: c.options.Rules, generation: b.generation, blocks: blocks, listings: b.cache,
+		Revision: b.view.Revision, Complete: complete, rules: c.options.Rules, generation: b.generation, blocks: blocks, listings: b.cache,
 	})
 	c.snapshot.Store(next)
 	if before == nil {

@@ -15,6 +15,9 @@ import (
 type Snapshot struct {
 	// Revision is etcd's revision of the view that the snapshot was made of.
 	Revision int64
+	// Complete says that each service is as the view says, or known to be unusable for now; while it is false,
+	// contracts are still being compiled, and their services are as they were before.
+	Complete bool
 
 	rules      participant.Rules
 	generation uint64 // tells snapshots of one catalog apart
