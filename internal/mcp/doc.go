@@ -7,7 +7,7 @@
 //	decode.go    one strict JSON document -> message
 //	era.go       which era and protocol version the message belongs to, and which method it names
 //	methods.go   initialize, ping, tools/list
-//	call.go      tools/call: first door -> gate -> dispatch -> result
+//	call.go      tools/call: first door -> gate -> dispatch -> result; status.go has the texts for gRPC codes
 //	answer.go    the one terminal write
 //
 // Whatever a step refuses becomes an [answer], never a panic or a second write, and the request settles exactly once.
