@@ -10,7 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/grpc-ecosystem/grpc-gateway/v2/protoc-gen-openapiv2/options"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/pluginpb"
 
@@ -194,6 +197,30 @@ func TestPlugin_goesOnWithoutAGoPackage(t *testing.T) {
 			t.Errorf("problems %q, want one", problems(response))
 		}
 	})
+}
+
+// Third-party files take part as they are: every file that is linked into this test, googleapis, protovalidate and
+// grpc-gateway's among them.
+func TestPlugin_acceptsThirdPartyFiles(t *testing.T) {
+	var files []protoreflect.FileDescriptor
+	protoregistry.GlobalFiles.RangeFiles(func(fd protoreflect.FileDescriptor) bool {
+		files = append(files, fd)
+		return true
+	})
+	set := comments.Collect(files...)
+	var wanted []string
+	for _, f := range set.GetFile() {
+		wanted = append(wanted, f.GetName())
+	}
+	for _, path := range []string{"buf/validate/validate.proto", "google/api/http.proto", "protoc-gen-openapiv2/options/annotations.proto", "google/protobuf/descriptor.proto"} {
+		if !slices.Contains(wanted, path) {
+			t.Errorf("%s is not linked into the test", path)
+		}
+	}
+	response, _ := ask(t, set, "paths=source_relative", wanted...)
+	if got := problems(response); len(got) != 0 {
+		t.Errorf("problems %q", got)
+	}
 }
 
 func TestPlugin_options(t *testing.T) {

@@ -26,15 +26,13 @@ service S { option (sallyport.tool.v1.service) = {inherits: "acme.Base" access: 
   rpc Find(Req) returns (Res) { option (sallyport.tool.v1.tool) = {access: {}}; }
   rpc Swept(Req) returns (Res); }`
 	type options struct {
-		service     *toolv1.Service
-		tool, base  *toolv1.Tool
-		overlayTool *toolv1.Tool
+		service    *toolv1.Service
+		tool, base *toolv1.Tool
 	}
 	for _, row := range []struct {
-		name         string
-		change       func(*options)
-		find, swept  string
-		isOverlayToo bool
+		name        string
+		change      func(*options)
+		find, swept string
 	}{
 		{name: "nothing unknown", change: func(*options) {}},
 		{name: "a cosmetic field of the tool", change: func(o *options) { o.tool.ProtoReflect().SetUnknown(unknown(999)) }},
