@@ -2,6 +2,7 @@ package gate
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sallyport-dev/sallyport/internal/schema"
@@ -18,6 +19,10 @@ func (j *judge) value(n *schema.Node, v value, path string) {
 		return
 	}
 	switch n.Kind {
+	case schema.Open, schema.OpenObject, schema.OpenArray:
+		if !finite(v) {
+			j.add(path, "must hold no number that a double cannot")
+		}
 	case schema.Object:
 		j.object(n, v.members, path)
 	case schema.Map:
@@ -39,7 +44,7 @@ func (j *judge) value(n *schema.Node, v value, path string) {
 			j.add(path, "%s", text)
 		}
 	case schema.Boolean:
-		if text := constants(n, func(l schema.Literal) bool { return l.Text == string(boolText(v)) }); text != "" {
+		if text := constants(n, func(l schema.Literal) bool { return l.Text == boolText(v) }); text != "" {
 			j.add(path, "%s", text)
 		}
 	}
@@ -72,6 +77,26 @@ func boolText(v value) string {
 		return "true"
 	}
 	return "false"
+}
+
+// finite reports whether every number inside a value fits a double, which is what an open value carries it in. Nothing
+// else of an open value is judged.
+func finite(v value) bool {
+	if v.kind == '0' {
+		_, err := strconv.ParseFloat(v.text, 64)
+		return err == nil
+	}
+	for _, item := range v.items {
+		if !finite(item) {
+			return false
+		}
+	}
+	for _, m := range v.members {
+		if !finite(m.value) {
+			return false
+		}
+	}
+	return true
 }
 
 // object judges a message: its properties in their order, then its oneofs, then what is not declared.
