@@ -97,7 +97,7 @@ func TestRules_Reaches(t *testing.T) {
 			rules   participant.Rules
 			p       *participant.Participant
 			reaches []string
-		}{"ill-formed reaches nothing: " + name, participant.Rules{true, []string{"app-api", "app.acme.orders"}}, p, nil})
+		}{"ill-formed reaches nothing: " + name, participant.Rules{OrganizationsReachTheirApplications: true, AnonymousZones: []string{"app-api", "app.acme.orders"}}, p, nil})
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
