@@ -2,9 +2,11 @@ package service
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -41,6 +43,8 @@ type lease struct {
 	keys        *keys
 	onRegister  func(Registration)
 	logger      *slog.Logger
+	// uncertain says that an answer to a registration was never heard: it may have been granted.
+	uncertain bool
 
 	// cancelRenewal ends what run is doing; farewell then makes it drain.
 	cancelRenewal context.CancelFunc
@@ -59,7 +63,7 @@ func (l *lease) grant(ctx context.Context) error {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return l.giveUp(ctx)
 		}
 		if status.Code(err) == codes.Unauthenticated {
 			refused++
@@ -70,9 +74,19 @@ func (l *lease) grant(ctx context.Context) error {
 		pause := pauseAfter(attempt)
 		l.logger.Warn("not registered yet, trying again", "pause", pause, "error", err)
 		if err := sleep(ctx, pause); err != nil {
-			return err
+			return l.giveUp(ctx)
 		}
 	}
+}
+
+// giveUp takes back a registration that may have been granted unheard, so that nobody is sent to a process that is gone.
+func (l *lease) giveUp(ctx context.Context) error {
+	if l.uncertain {
+		if err := l.deregister(context.WithoutCancel(ctx)); err != nil {
+			l.logger.Warn("a registration without an answer may have been granted: it runs out by itself", "error", err)
+		}
+	}
+	return context.Cause(ctx)
 }
 
 // register sends one registration: by the contract's digest once it is known, with the descriptors where the registry
@@ -84,6 +98,10 @@ func (l *lease) register(ctx context.Context) error {
 		response, err = l.send(ctx, false)
 	}
 	if err != nil {
+		switch status.Code(err) {
+		case codes.Canceled, codes.DeadlineExceeded, codes.Unavailable:
+			l.uncertain = true
+		}
 		return fmt.Errorf("register at the registry: %w", err)
 	}
 	l.request.InstanceId = response.GetInstanceId()
@@ -213,6 +231,10 @@ func (l *lease) drain(ctx context.Context) error {
 func (l *lease) stop(ctx context.Context) error {
 	l.end()
 	<-l.done
+	return l.deregister(ctx)
+}
+
+func (l *lease) deregister(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, farewellPatience)
 	defer cancel()
 	if _, err := l.client.Deregister(ctx, &registryv1.DeregisterRequest{InstanceId: l.request.GetInstanceId()}); err != nil {
@@ -224,7 +246,15 @@ func (l *lease) stop(ctx context.Context) error {
 // nextRenewal is a third of the time to live, less up to a fifth of it as jitter (registry.md, Liveness).
 func (l *lease) nextRenewal() time.Duration {
 	third := max(l.ttl/3, shortestRenewal)
-	return third - rand.N(third/5)
+	return third - mathrand.N(third/5)
+}
+
+// newInstanceID makes the id that a process keeps for its life. It is made here and not by the registry, so that a
+// registration whose answer got lost can be repeated without leaving a second instance behind.
+func newInstanceID() string {
+	id := make([]byte, 16)
+	rand.Read(id)
+	return hex.EncodeToString(id)
 }
 
 // pauseAfter doubles with each failure up to the last pause, and takes away up to half as jitter.
@@ -233,7 +263,7 @@ func pauseAfter(failures int) time.Duration {
 	if failures < 16 {
 		pause = min(firstPause<<failures, lastPause)
 	}
-	return pause - rand.N(pause/2)
+	return pause - mathrand.N(pause/2)
 }
 
 // refusal says whether an error is the registry's judgement, which the same request would meet again, and not a

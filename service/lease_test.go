@@ -1,13 +1,20 @@
 package service_test
 
 import (
+	"context"
 	"log/slog"
 	"net"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
+	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	"github.com/sallyport-dev/sallyport/internal/registry"
 	"github.com/sallyport-dev/sallyport/service"
 )
@@ -144,4 +151,41 @@ func TestRun_leaseLostDuringTheFarewellStaysLost(t *testing.T) {
 		t.Errorf("registered again while leaving: %+v", again)
 	default:
 	}
+}
+
+// loseAnswers lets registrations happen and loses the first answers, as a broken connection does.
+func loseAnswers(first int) grpc.ServerOption {
+	var lost atomic.Int64
+	return grpc.ChainUnaryInterceptor(func(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		response, err := next(ctx, request)
+		if info.FullMethod == registryv1.RegistryService_Register_FullMethodName && err == nil && lost.Add(1) <= int64(first) {
+			return nil, status.Error(codes.Unavailable, "the answer got lost")
+		}
+		return response, err
+	})
+}
+
+func TestRun_aRegistrationWithoutAnswerLeavesOneInstance(t *testing.T) {
+	r := startRegistry(t, loseAnswers(2))
+	p := run(t, registerPlain, service.Registry(r.address), r.acmeHost(t))
+	registration := p.registered(t)
+	left, err := r.etcd.Get(testContext(t), r.store.Prefix()+"instances/", clientv3.WithPrefix())
+	if err != nil || len(left.Kvs) != 1 || !strings.HasSuffix(string(left.Kvs[0].Key), "/"+registration.InstanceID) {
+		t.Errorf("instances %v, %v; want %s alone", left, err, registration.InstanceID)
+	}
+}
+
+func TestRun_takesBackARegistrationWithoutAnswer(t *testing.T) {
+	r := startRegistry(t, loseAnswers(1000))
+	waiting := make(chan struct{}, 64)
+	p := run(t, registerPlain, service.Registry(r.address), r.acmeHost(t), service.TTL(300*time.Second),
+		service.Logger(slog.New(notifyHandler{"not registered yet, trying again", waiting})))
+	<-waiting
+	r.wait(t, "the instance that nobody confirmed", online)
+	p.stop()
+	if err := p.wait(t); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	// Long before the time to live is over.
+	r.wait(t, "gone", gone)
 }

@@ -80,7 +80,7 @@ func Credentials(id, secret string) Option {
 // Listen is where [Run] listens, `host:port`; port 0 picks a free one.
 func Listen(address string) Option { return func(s *settings) { s.listen = address } }
 
-// Listener gives [Run] a listener of the caller's instead of an address. Run closes it.
+// Listener gives [Run] a listener of the caller's instead of an address. Run closes it, unless the options are in error.
 func Listener(l net.Listener) Option { return func(s *settings) { s.listener = l } }
 
 // Advertise is where the edge reaches the process, `host:port`. Without a port, or with port 0, the listener's port is

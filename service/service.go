@@ -27,6 +27,9 @@ import (
 // changes for 10 ms, and the way through etcd is a few more.
 const hearsay = 250 * time.Millisecond
 
+// maxRequestBytes is the largest request that the server reads where [ServerOptions] says nothing else.
+const maxRequestBytes = 16 << 20
+
 // ToolName computes the hashed name under which an RPC is called as a tool (tools.md, Name). qualified is
 // `zone~package.Service`, or `package.Service` for an un-zoned service; method is the RPC's own name.
 func ToolName(qualified, method string) string { return contract.ToolName(qualified, method) }
@@ -113,7 +116,7 @@ func (m machine) GetRequestMetadata(context.Context, ...string) (map[string]stri
 func (machine) RequireTransportSecurity() bool { return false }
 
 // ServerOptions are what the server needs: TLS where it is configured, the interceptors (count the call, verify the
-// participant, validate the request), and a keep-alive policy that bears the edge's pings. The caller's own
+// participant, validate the request), requests of up to 16 MiB, and a keep-alive policy that bears the edge's pings. The caller's own
 // [ServerOptions] come last.
 func (s *Service) ServerOptions() []grpc.ServerOption {
 	unary := []grpc.UnaryServerInterceptor{s.calls.unary}
@@ -124,6 +127,9 @@ func (s *Service) ServerOptions() []grpc.ServerOption {
 	options := []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(append(unary, s.requests.unary)...),
 		grpc.ChainStreamInterceptor(append(stream, s.requests.stream)...),
+		// Values that are short in JSON can be longer on the wire, so that gRPC's own 4 MiB would refuse what an edge lets
+		// through.
+		grpc.MaxRecvMsgSize(maxRequestBytes),
 		// An edge pings every 10 s, with or without calls (registry.md, Liveness).
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	}
@@ -175,7 +181,8 @@ func (s *Service) Register(ctx context.Context, server *grpc.Server, local net.A
 		return fmt.Errorf("register service: %w", err)
 	}
 	request := &registryv1.RegisterRequest{
-		Zone: s.settings.zone, Overlays: exposed, Address: address, Locality: s.settings.locality,
+		InstanceId: newInstanceID(),
+		Zone:       s.settings.zone, Overlays: exposed, Address: address, Locality: s.settings.locality,
 		BuildVersion: s.settings.build, Weight: s.settings.weight, TlsServerName: s.settings.nameInCertificate(address),
 	}
 	for _, sd := range services {
@@ -220,8 +227,9 @@ func (s *Service) Stop(ctx context.Context, server *grpc.Server) error {
 	if s.lease != nil {
 		if err := s.lease.leave(ctx); err != nil {
 			s.settings.logger.Warn("leaving without a word to the registry", "error", err)
-		} else if err := sleep(ctx, hearsay); err != nil {
-			waited = err
+		} else {
+			// A drain timeout that is shorter cuts it short; that loses no call of ours.
+			_ = sleep(ctx, hearsay)
 		}
 	}
 	s.health.Shutdown()
