@@ -131,7 +131,9 @@ func (w *Watcher) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
 	from, to := w.s.l.watched()
-	events := etcd.Watch(ctx, from, clientv3.WithRange(to), clientv3.WithRev(revision+1),
+	// From the listed revision, not from the next one: etcd answers no progress request of a watch that begins in its
+	// future, and an idle registry would look like a silent one. What is delivered twice changes nothing.
+	events := etcd.Watch(ctx, from, clientv3.WithRange(to), clientv3.WithRev(revision),
 		clientv3.WithProgressNotify(), clientv3.WithFragment())
 
 	var prober sync.WaitGroup
@@ -238,7 +240,8 @@ func (w *Watcher) publish(revision int64) {
 	w.readyOnce.Do(func() { close(w.ready) })
 }
 
-// probe asks for a sign of life on the watch's own stream, so that silence means something.
+// probe asks for a sign of life, so that silence means something: on the watch's own stream, and of etcd itself, since
+// a watch that the client resumed after a lost connection begins in the future and answers no progress request.
 func (w *Watcher) probe(ctx context.Context, etcd clientv3.Watcher) {
 	every := time.NewTicker(w.o.StaleAfter / 3)
 	defer every.Stop()
@@ -249,6 +252,9 @@ func (w *Watcher) probe(ctx context.Context, etcd clientv3.Watcher) {
 		case <-every.C:
 			ask, cancel := context.WithTimeout(ctx, w.o.StaleAfter)
 			_ = etcd.RequestProgress(ask) // failing is silence, which is judged
+			if _, err := w.s.c.Get(ask, string(w.s.l), clientv3.WithCountOnly()); err == nil {
+				w.heard()
+			}
 			cancel()
 		}
 	}

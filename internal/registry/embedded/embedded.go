@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
@@ -162,19 +163,25 @@ func (e *Embedded) announce() error {
 
 // probeLock finds out whether another process has the data open. etcd itself would wait for it without end.
 func probeLock(dataDir string) error {
+	if !locked(dataDir, 2*time.Second) {
+		return nil
+	}
+	if endpoint, _ := Running(dataDir); endpoint != "" {
+		return fmt.Errorf("%w, which serves %s", ErrInUse, endpoint)
+	}
+	return ErrInUse
+}
+
+// locked reports whether the data stays open in another process for as long as patience.
+func locked(dataDir string, patience time.Duration) bool {
 	file := filepath.Join(dataDir, "member", "snap", "db")
 	if _, err := os.Stat(file); err != nil {
-		return nil // nothing there yet
+		return false // nothing there yet
 	}
-	db, err := bbolt.Open(file, 0o600, &bbolt.Options{ReadOnly: true, Timeout: 2 * time.Second})
-	switch {
-	case errors.Is(err, bbolt.ErrTimeout): //nolint:staticcheck // the one name that all of bbolt's 1.x have
-		if endpoint, _ := Running(dataDir); endpoint != "" {
-			return fmt.Errorf("%w, which serves %s", ErrInUse, endpoint)
-		}
-		return ErrInUse
-	case err != nil:
-		return nil // etcd says better what is wrong with its file
+	db, err := bbolt.Open(file, 0o600, &bbolt.Options{ReadOnly: true, Timeout: patience})
+	if err == nil {
+		_ = db.Close()
 	}
-	return db.Close()
+	// Of other errors etcd says better what is wrong with its file.
+	return errors.Is(err, bolterrors.ErrTimeout)
 }

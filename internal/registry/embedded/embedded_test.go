@@ -107,3 +107,62 @@ func TestStart_failures(t *testing.T) {
 		})
 	}
 }
+
+func TestUse(t *testing.T) {
+	dir := dataDir(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	quiet := slog.New(slog.DiscardHandler)
+	cfg := &configv1.EmbeddedEtcd{DataDir: dir}
+
+	// Nobody runs: a member of its own.
+	c, release, err := embedded.Use(ctx, cfg, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Put(ctx, "a", "1"); err != nil {
+		t.Fatal(err)
+	}
+	release()
+
+	// Somebody runs: a client of it.
+	e := start(t, dir)
+	c, release, err = embedded.Use(ctx, cfg, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Endpoints()[0] != e.Endpoint() {
+		t.Errorf("a client of %v, want %s", c.Endpoints(), e.Endpoint())
+	}
+	if r, err := c.Get(ctx, "a"); err != nil || len(r.Kvs) != 1 {
+		t.Errorf("Get = %v, %v", r, err)
+	}
+	release()
+
+	// Somebody was killed and left an endpoint at which another etcd listens by now.
+	other := start(t, dataDir(t))
+	e.Close()
+	if err := os.WriteFile(filepath.Join(dir, embedded.EndpointFile), []byte(other.Endpoint()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, release, err = embedded.Use(ctx, cfg, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Endpoints()[0] == other.Endpoint() {
+		t.Error("a client of somebody else's etcd")
+	}
+	release()
+
+	// Somebody has the data open and does not answer.
+	held := start(t, dir)
+	if err := os.WriteFile(filepath.Join(dir, embedded.EndpointFile), []byte("http://127.0.0.1:1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	short, stop := context.WithTimeout(ctx, time.Second)
+	defer stop()
+	if _, _, err := embedded.Use(short, cfg, quiet); err == nil {
+		t.Error("no error")
+	}
+	held.Close()
+}
