@@ -313,6 +313,9 @@ func (d *deriver) oneofs(n *Node, md protoreflect.MessageDescriptor) {
 			}
 		}
 		must := d.input && oneofRequired(od)
+		if d.requireTogether(n, od, members) {
+			must = true
+		}
 		if len(members) == 0 {
 			if must {
 				d.problem(n, "oneof %s: it is required, but none of its members can be given", od.FullName())
@@ -329,6 +332,29 @@ func (d *deriver) oneofs(n *Node, md protoreflect.MessageDescriptor) {
 		n.Notes = append(n.Notes, note)
 		n.Oneofs = append(n.Oneofs, Oneof{Names: names, Required: must})
 	}
+}
+
+// requireTogether settles a oneof of which two or more members are required. Nobody can give both: where
+// google.api.field_behavior says so, one of them is meant, and the oneof is required in their place; protovalidate
+// would refuse every message.
+func (d *deriver) requireTogether(n *Node, od protoreflect.OneofDescriptor, members []int) bool {
+	count := 0
+	for _, j := range members {
+		if n.Properties[j].Required {
+			count++
+		}
+	}
+	if count < 2 {
+		return false
+	}
+	for _, j := range members {
+		if rules := fieldRules(n.Properties[j].Field); rules.GetRequired() && rules.GetIgnore() != validate.Ignore_IGNORE_ALWAYS {
+			d.problem(n, "oneof %s: several of its members are required, but only one can be given; require the oneof with (buf.validate.oneof).required", od.FullName())
+			return false
+		}
+		n.Properties[j].Required = false
+	}
+	return true
 }
 
 func oneofNote(names []string, must, input bool) string {

@@ -81,6 +81,8 @@ func TestInput_constructs(t *testing.T) {
 			`{"type":"object","description":"Give at most one of: a, b.","properties":{"a":{"type":"string","description":"Give at most one of: a, b."},"b":{"type":"boolean","description":"Give at most one of: a, b."}},"additionalProperties":false}`},
 		{"required oneof", "", "// Picks.\nmessage M { oneof o { option (buf.validate.oneof).required = true;\n// The a.\nstring a = 1; bool b = 2; } }",
 			`{"type":"object","description":"Picks. Give exactly one of: a, b.","properties":{"a":{"type":"string","description":"The a. Give exactly one of: a, b."},"b":{"type":"boolean","description":"Give exactly one of: a, b."}},"additionalProperties":false}`},
+		{"oneof whose members are all required by field behavior", "", `message M { oneof o { string a = 1 [(google.api.field_behavior) = REQUIRED]; bool b = 2 [(google.api.field_behavior) = REQUIRED]; } }`,
+			`{"type":"object","description":"Give exactly one of: a, b.","properties":{"a":{"type":"string","description":"Give exactly one of: a, b."},"b":{"type":"boolean","description":"Give exactly one of: a, b."}},"additionalProperties":false}`},
 		{"oneof of one", "", `message M { oneof o { string a = 1; } }`, object(`"a":{"type":"string"}`)},
 		{"proto3 optional", "", `message M { optional string a = 1; }`, object(`"a":{"type":"string"}`)},
 		{"editions presence", "", schematest.Head2023 + `message M { string a = 1; string b = 2 [features.field_presence = IMPLICIT]; }`, object(`"a":{"type":"string"},"b":{"type":"string"}`)},
@@ -228,6 +230,7 @@ func TestInput_errorsNameTheField(t *testing.T) {
 		{"example that is no JSON", `message M { string a = 1 [(sallyport.tool.v1.field).examples = "{"]; }`, []string{"field t.v1.M.a", "example 1"}},
 		{"rules of another type", `message M { int32 a = 1 [(buf.validate.field).int64.gt = 1]; }`, []string{"field t.v1.M.a", "int64"}},
 		{"required oneof that nobody can give", `message M { oneof o { option (buf.validate.oneof).required = true; string a = 1 [(sallyport.tool.v1.field).hidden = true]; } }`, []string{"oneof t.v1.M.o"}},
+		{"two required members of a oneof", `message M { oneof o { string a = 1 [(buf.validate.field).required = true]; string b = 2 [(buf.validate.field).required = true]; } }`, []string{"oneof t.v1.M.o", "(buf.validate.oneof).required"}},
 		{"all problems at once, deep ones too", `message M { string a = 1 [json_name = "a b"]; S s = 2; } message S { string c = 1 [json_name = "c d"]; }`, []string{"t.v1.M.a", "t.v1.S.c"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
