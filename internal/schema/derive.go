@@ -326,13 +326,22 @@ func (d *deriver) oneofs(n *Node, md protoreflect.MessageDescriptor) {
 		if note == "" {
 			continue
 		}
+		atMember := note
+		if len(names) > namedMembers {
+			// Said in full at every member, a large oneof would grow with the square of its size.
+			before, _, _ := strings.Cut(note, ":")
+			atMember = fmt.Sprintf("%s %d properties that the object's description names.", before, len(names))
+		}
 		for _, j := range members {
-			n.Properties[j].Notes = append(n.Properties[j].Notes, note)
+			n.Properties[j].Notes = append(n.Properties[j].Notes, atMember)
 		}
 		n.Notes = append(n.Notes, note)
 		n.Oneofs = append(n.Oneofs, Oneof{Names: names, Required: must})
 	}
 }
+
+// namedMembers is how many members a oneof may have for each of them to name all.
+const namedMembers = 16
 
 // requireTogether settles a oneof of which two or more members are required. Nobody can give both: where
 // google.api.field_behavior says so, one of them is meant, and the oneof is required in their place; protovalidate

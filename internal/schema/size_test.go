@@ -121,3 +121,24 @@ func TestInput_sizeLimits(t *testing.T) {
 		}
 	})
 }
+
+// TestInput_largeOneofStaysLinear has a oneof that is too large to be spelled out at each of its members.
+func TestInput_largeOneofStaysLinear(t *testing.T) {
+	var out strings.Builder
+	out.WriteString("message M { oneof o {")
+	for i := range 100 {
+		fmt.Fprintf(&out, " bool member_%d = %d;", i, i+1)
+	}
+	out.WriteString(" } }")
+	doc, _, err := schema.Input(schematest.Message(t, out.String()), profile(t, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(doc.JSON())
+	if n := strings.Count(text, "Give at most one of: member0, member1, "); n != 1 {
+		t.Errorf("the members are listed %d times", n)
+	}
+	if n := strings.Count(text, `"Give at most one of 100 properties that the object's description names."`); n != 100 {
+		t.Errorf("%d members say so", n)
+	}
+}
