@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -159,6 +160,28 @@ func TestWatch_staleWhileEtcdIsDown(t *testing.T) {
 	v.until("it follows again", func(v *View) bool { return v.Services[Key{"app-api", "a.B"}] != nil })
 }
 
+// An idle registry is not a silent one. That nothing happens is what is tested, so the test lasts as long as the
+// watcher's whole patience.
+func TestWatch_staysFreshWhileNothingHappens(t *testing.T) {
+	s := NewStore(etcdtest.Start(t), "")
+	putService(t, s, Key{"app-api", "a.A"})
+	const patience = 300 * time.Millisecond
+	var stale atomic.Bool
+	var log syncedLog
+	w, v := watch(t, s, WatchOptions{
+		StaleAfter: patience, OnStale: func(now bool) { stale.Store(stale.Load() || now) },
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	v.until("the service is there", func(v *View) bool { return len(v.Services) == 1 })
+	<-time.After(6 * patience) // a watch without an answer is given up after five
+	if stale.Load() || w.Stale() {
+		t.Error("an idle registry is called stale")
+	}
+	if text := log.String(); strings.Contains(text, "listing again") {
+		t.Errorf("an idle watch was given up:\n%s", text)
+	}
+}
+
 func TestWatch_beforeEtcdIsThere(t *testing.T) {
 	server := etcdtest.New(t)
 	server.Stop()
@@ -290,4 +313,22 @@ func expect[T comparable](t *testing.T, ch <-chan T, want T) {
 	case <-time.After(patience):
 		t.Fatalf("no %v", want)
 	}
+}
+
+// syncedLog collects what several goroutines log.
+type syncedLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *syncedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *syncedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
