@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -36,6 +37,7 @@ var ErrInUse = errors.New("the data directory is in use by another process")
 // Embedded is a running member with a client of it.
 type Embedded struct {
 	etcd     *embed.Etcd
+	closing  *atomic.Bool
 	client   *clientv3.Client
 	endpoint string
 	file     string
@@ -61,7 +63,8 @@ func start(ctx context.Context, cfg *configv1.EmbeddedEtcd, logger *slog.Logger)
 	}
 	c := embed.NewConfig()
 	c.Dir = cfg.GetDataDir()
-	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(&errorCore{log: logger}))
+	closing := new(atomic.Bool)
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(&errorCore{log: logger, closing: closing}))
 	// One member elects itself and hears no heartbeats, so that short intervals cost nothing and start it faster. The
 	// shortest lease is one and a half election intervals.
 	c.TickMs, c.ElectionMs = 20, 200
@@ -80,6 +83,7 @@ func start(ctx context.Context, cfg *configv1.EmbeddedEtcd, logger *slog.Logger)
 	}
 	e := &Embedded{
 		etcd:     etcd,
+		closing:  closing,
 		endpoint: "http://" + etcd.Clients[0].Addr().String(),
 		file:     filepath.Join(cfg.GetDataDir(), EndpointFile),
 	}
@@ -148,6 +152,7 @@ func (e *Embedded) Close() {
 			_ = e.client.Close()
 			_ = os.Remove(e.file)
 		}
+		e.closing.Store(true)
 		e.etcd.Close() // a second Close of etcd panics
 	})
 }

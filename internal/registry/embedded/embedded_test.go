@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,11 +23,17 @@ func start(t *testing.T, dir string) *embedded.Embedded {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	e, err := embedded.Start(ctx, &configv1.EmbeddedEtcd{DataDir: dir}, slog.New(slog.DiscardHandler))
+	log := &strings.Builder{} // the handler orders writes, and Close waits for the writers
+	e, err := embedded.Start(ctx, &configv1.EmbeddedEtcd{DataDir: dir}, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(e.Close)
+	t.Cleanup(func() {
+		e.Close()
+		if strings.Contains(log.String(), "closed") {
+			t.Errorf("that it closes is logged as a fault: %s", log)
+		}
+	})
 	return e
 }
 

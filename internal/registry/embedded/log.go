@@ -3,25 +3,33 @@ package embedded
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 
 	"go.uber.org/zap/zapcore"
 )
 
 // errorCore carries etcd's errors into our log and drops the rest: etcd reports its every step, and its warnings are
-// mostly about slow disks of machines that it does not know.
+// mostly about slow disks of machines that it does not know. Once the member is being closed, that its listeners are
+// closed is no error either.
 type errorCore struct {
-	log    *slog.Logger
-	fields []zapcore.Field
+	log     *slog.Logger
+	closing *atomic.Bool
+	fields  []zapcore.Field
 }
 
-func (c *errorCore) Enabled(l zapcore.Level) bool { return l >= zapcore.ErrorLevel }
+func (c *errorCore) Enabled(l zapcore.Level) bool {
+	return l >= zapcore.ErrorLevel && !c.closing.Load()
+}
 
 func (c *errorCore) With(fields []zapcore.Field) zapcore.Core {
-	return &errorCore{log: c.log, fields: append(c.fields[:len(c.fields):len(c.fields)], fields...)}
+	return &errorCore{log: c.log, closing: c.closing, fields: append(c.fields[:len(c.fields):len(c.fields)], fields...)}
 }
 
+// early are errors that a healthy member may report in its first second, and then mends itself.
+var early = map[string]bool{"failed to update storage version": true}
+
 func (c *errorCore) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if c.Enabled(e.Level) {
+	if c.Enabled(e.Level) && !early[e.Message] {
 		return checked.AddCore(e, c)
 	}
 	return checked

@@ -9,10 +9,6 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/sallyport-dev/sallyport/comments"
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
@@ -26,34 +22,13 @@ var self = caller{participant: participant.System("registry")}
 func selfRequest(address string, tls bool) *registryv1.RegisterRequest {
 	req := &registryv1.RegisterRequest{
 		Services: []string{registryv1.RegistryService_ServiceDesc.ServiceName},
-		Contract: &registryv1.RegisterRequest_Descriptors{Descriptors: ownDescriptors()},
+		Contract: &registryv1.RegisterRequest_Descriptors{Descriptors: comments.Collect(registryv1.File_sallyport_registry_v1_registry_proto)},
 		Address:  address,
 	}
 	if host, _, err := net.SplitHostPort(address); err == nil && tls {
 		req.TlsServerName = host
 	}
 	return req
-}
-
-// ownDescriptors are the files of RegistryService with all that they import, each after its imports.
-func ownDescriptors() *descriptorpb.FileDescriptorSet {
-	set := &descriptorpb.FileDescriptorSet{}
-	seen := map[string]bool{}
-	var add func(protoreflect.FileDescriptor)
-	add = func(fd protoreflect.FileDescriptor) {
-		if seen[fd.Path()] {
-			return
-		}
-		seen[fd.Path()] = true
-		for i := range fd.Imports().Len() {
-			add(fd.Imports().Get(i).FileDescriptor)
-		}
-		// A clone, since comments are attached to it and the descriptor's raw parts are shared.
-		set.File = append(set.File, proto.CloneOf(protodesc.ToFileDescriptorProto(fd)))
-	}
-	add(registryv1.File_sallyport_registry_v1_registry_proto)
-	comments.Attach(set)
-	return set
 }
 
 // serveSelf keeps the registry registered until the context ends, and then takes it out. It reports on registered what
