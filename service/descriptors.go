@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -60,27 +58,12 @@ func findService(name string) (protoreflect.ServiceDescriptor, error) {
 	return sd, nil
 }
 
-// descriptorSet gathers the files that the services need, each after what it imports, with the comments and inherited
-// bases that generated code carries.
+// descriptorSet gathers the files that the services need, with the comments and inherited bases that generated code
+// carries.
 func descriptorSet(services []protoreflect.ServiceDescriptor) *descriptorpb.FileDescriptorSet {
-	set := &descriptorpb.FileDescriptorSet{}
-	seen := make(map[string]bool)
-	var add func(protoreflect.FileDescriptor)
-	add = func(fd protoreflect.FileDescriptor) {
-		// An import that is not linked is a placeholder: what is missing there is the registry's to judge.
-		if fd.IsPlaceholder() || seen[fd.Path()] {
-			return
-		}
-		seen[fd.Path()] = true
-		for i := range fd.Imports().Len() {
-			add(fd.Imports().Get(i).FileDescriptor)
-		}
-		// A clone, since comments are attached to it and the descriptor's raw parts are shared.
-		set.File = append(set.File, proto.CloneOf(protodesc.ToFileDescriptorProto(fd)))
+	files := make([]protoreflect.FileDescriptor, len(services))
+	for i, sd := range services {
+		files[i] = sd.ParentFile()
 	}
-	for _, sd := range services {
-		add(sd.ParentFile())
-	}
-	comments.Attach(set)
-	return set
+	return comments.Collect(files...)
 }

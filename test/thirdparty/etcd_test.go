@@ -14,10 +14,8 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/descriptorpb"
 
+	"github.com/sallyport-dev/sallyport/comments"
 	"github.com/sallyport-dev/sallyport/internal/registry/etcdtest"
 	"github.com/sallyport-dev/sallyport/test/stack"
 )
@@ -27,21 +25,7 @@ func TestMain(m *testing.M) { stack.Main(m) }
 // descriptorSet writes etcd's descriptors, which carry no comments, with everything they import.
 func descriptorSet(t *testing.T) string {
 	t.Helper()
-	set := &descriptorpb.FileDescriptorSet{}
-	seen := map[string]bool{}
-	var add func(protoreflect.FileDescriptor)
-	add = func(file protoreflect.FileDescriptor) {
-		if seen[file.Path()] {
-			return
-		}
-		seen[file.Path()] = true
-		for i := range file.Imports().Len() {
-			add(file.Imports().Get(i).FileDescriptor)
-		}
-		set.File = append(set.File, protodesc.ToFileDescriptorProto(file))
-	}
-	add(pb.File_rpc_proto)
-	raw, err := proto.Marshal(set)
+	raw, err := proto.Marshal(comments.Collect(pb.File_rpc_proto))
 	if err != nil {
 		t.Fatal(err)
 	}
