@@ -134,7 +134,9 @@ func open(ctx context.Context, s *settings) (*Edge, error) {
 		DefaultProfile: profile,
 		Logger:         s.logger,
 		OnSnapshot: func(*catalog.Snapshot) {
-			e.metrics.snapshot.Store(time.Now().UnixNano())
+			if e.metrics.snapshot.Swap(time.Now().UnixNano()) == 0 {
+				e.log.Info("edge is ready")
+			}
 			s.moved()
 		},
 	})

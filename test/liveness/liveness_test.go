@@ -17,8 +17,8 @@ const findOrder = "Orders Find Order"
 // house is a platform that admits two orders processes on loopback.
 type house struct {
 	*stack.Platform
-	host, client  stack.Machine
-	first, second string
+	host, client, operator stack.Machine
+	first, second          string
 }
 
 func newHouse(t *testing.T) *house {
@@ -30,6 +30,7 @@ func newHouse(t *testing.T) *house {
 		"  - zone: app.acme-org.orders-app\n    ranges: [127.0.0.0/8]\n    ports: [%s, %s]\n", one, two))
 	h.host = h.Machine(t, "orders-host", "--kind", "host", "--organization", "acme-org")
 	h.client = h.Machine(t, "orders-client", "--kind", "client", "--organization", "acme-org", "--application", "orders-app")
+	h.operator = h.Machine(t, "operator", "--kind", "client", "--system")
 	return h
 }
 
@@ -56,7 +57,7 @@ func TestLiveness_killedProcessLosesItsToolsAndASecondOneKeepsThem(t *testing.T)
 	stack.Eventually(t, "the tool is listed", func() bool { return h.lists(t) })
 	second := h.orders(t, h.second)
 	stack.Eventually(t, "two instances are registered", func() bool {
-		out := stack.Run(t, h.Env(h.host), stack.Program(t, "cmd/registry"), "get", "instances", "-o", "json")
+		out := stack.Run(t, h.Env(h.operator), stack.Program(t, "cmd/registry"), "get", "instances", "-o", "json")
 		return contains(out, h.first) && contains(out, h.second)
 	})
 
@@ -65,7 +66,7 @@ func TestLiveness_killedProcessLosesItsToolsAndASecondOneKeepsThem(t *testing.T)
 		if !h.lists(t) {
 			t.Fatal("the tool is not listed although the second instance lives")
 		}
-		out := stack.Run(t, h.Env(h.host), stack.Program(t, "cmd/registry"), "get", "instances", "-o", "json")
+		out := stack.Run(t, h.Env(h.operator), stack.Program(t, "cmd/registry"), "get", "instances", "-o", "json")
 		return !contains(out, h.first)
 	})
 	if r := h.find(t); r.IsError {
@@ -85,9 +86,8 @@ func TestLiveness_edgeBeforeRegistryAndRegistryAway(t *testing.T) {
 	h.orders(t, h.first)
 	stack.Eventually(t, "the tool is listed", func() bool { return h.lists(t) })
 
-	if err := h.Registry.Interrupt(); err != nil {
-		t.Fatalf("the registry stopped with %v", err)
-	}
+	// Killed, not stopped: its etcd is gone at once, before the lease of the service could lapse there.
+	h.Registry.Kill()
 	stack.Eventually(t, "the edge says that it is stale", func() bool { return contains(h.ready(t), "stale") })
 	if !h.lists(t) {
 		t.Error("the edge without etcd forgot its tools")
