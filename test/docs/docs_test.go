@@ -121,7 +121,9 @@ func (b block) play(t *testing.T, s *shell, dir string) {
 		}
 	case strings.HasPrefix(b.directive, "run: background"):
 		until := quoted(t, at, b.directive)
-		p := stack.Start(t, dir, []string{"SALLYPORT_TEST=" + at}, "/bin/bash", "-c", "exec setsid bash -c "+strconv.Quote("trap 'kill -TERM 0' TERM; "+strings.TrimSpace(b.text)+" & wait; wait"))
+		script := filepath.Join(t.TempDir(), "block.sh")
+		stack.WriteFile(t, script, b.text)
+		p := stack.Start(t, dir, nil, "/bin/bash", script)
 		t.Cleanup(func() { _ = p.Interrupt() })
 		p.WaitLine(t, until)
 	default:
@@ -239,6 +241,14 @@ func copyRepository(t *testing.T, dir string) {
 			t.Fatal(err)
 		}
 		_ = source.Close()
+		// make compares times: what is up to date here is up to date there.
+		info, err := os.Stat(filepath.Join(stack.Root(), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(target, info.ModTime(), info.ModTime()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if modules := filepath.Join(stack.Root(), "tools", "node_modules"); exists(modules) {
 		if err := os.Symlink(modules, filepath.Join(dir, "tools", "node_modules")); err != nil {

@@ -100,6 +100,8 @@ func Start(t testing.TB, dir string, env []string, binary string, args ...string
 	p.cmd = exec.Command(binary, args...)
 	p.cmd.Dir = dir
 	p.cmd.Env = append(os.Environ(), env...)
+	// A group of its own, so that what the program starts ends with it.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	reader, writer := io.Pipe()
 	p.cmd.Stdout, p.cmd.Stderr = writer, writer
 	if err := p.cmd.Start(); err != nil {
@@ -176,18 +178,23 @@ func (p *Process) Output() string {
 	return strings.Join(p.lines, "\n")
 }
 
-// Interrupt sends SIGTERM and waits for the end. The error is that of a process that did not end well.
+// Interrupt sends SIGTERM to the program and what it started, and waits for the end. The error is that of a process that did not end well.
 func (p *Process) Interrupt() error {
 	return p.end(syscall.SIGTERM)
 }
 
-// Kill sends SIGKILL and waits for the end.
+// Kill sends SIGKILL to the program and what it started, and waits for the end.
 func (p *Process) Kill() {
 	_ = p.end(syscall.SIGKILL)
 }
 
 func (p *Process) end(signal syscall.Signal) error {
-	_ = p.cmd.Process.Signal(signal)
+	select {
+	case <-p.done:
+		return p.err
+	default:
+	}
+	_ = syscall.Kill(-p.cmd.Process.Pid, signal)
 	select {
 	case <-p.done:
 		return p.err
