@@ -83,7 +83,6 @@ type deriver struct {
 	input   bool
 	profile Profile
 	top     protoreflect.MessageDescriptor
-	content protoreflect.FieldDescriptor
 
 	messages map[protoreflect.FullName]*Node
 	enums    map[protoreflect.FullName]*Node
