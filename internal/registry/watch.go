@@ -39,7 +39,7 @@ type WatchOptions struct {
 	StaleAfter time.Duration
 }
 
-// Watcher follows the registry's data: it lists it at a revision and watches from the next one. When the watch is lost,
+// Watcher follows the registry's data: it lists it at a revision and watches what follows. When the watch is lost,
 // or its place in history is compacted away, it lists again and carries over the difference; the last view stands
 // meanwhile, so that nobody ever sees an empty one in between. All methods are safe for concurrent use.
 type Watcher struct {
