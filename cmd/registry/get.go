@@ -31,11 +31,11 @@ type listing struct {
 }
 
 func newGet() *cobra.Command {
-	c := &cobra.Command{Use: "get", Short: "List what a registry knows, as far as the machine reaches it"}
+	var lists []*cobra.Command
 	for _, l := range []*listing{listZones(), listServices(), listInstances(), listTools()} {
-		c.AddCommand(newList(l))
+		lists = append(lists, newList(l))
 	}
-	return c
+	return group(&cobra.Command{Use: "get", Short: "List what a registry knows, as far as the machine reaches it"}, lists...)
 }
 
 func newList(l *listing) *cobra.Command {
@@ -161,7 +161,6 @@ func listTools() *listing {
 func number(n int32) string { return strconv.Itoa(int(n)) }
 
 func newDescribe() *cobra.Command {
-	c := &cobra.Command{Use: "describe", Short: "Show one thing that a registry knows"}
 	var conn connection
 	var out output
 	tool := &cobra.Command{
@@ -186,8 +185,7 @@ func newDescribe() *cobra.Command {
 	}
 	conn.flags(tool)
 	out.flag(tool)
-	c.AddCommand(tool)
-	return c
+	return group(&cobra.Command{Use: "describe", Short: "Show one thing that a registry knows"}, tool)
 }
 
 // described is one tool for programs: its definition is JSON in JSON, and no text.

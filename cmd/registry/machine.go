@@ -63,8 +63,7 @@ func newMachine() *cobra.Command {
 		Long: "Machines are who calls tools and who hosts services. These commands work on the etcd that the registry's configuration\n" +
 			"names, beside a running registry or without one, and need no credentials but the access to it.",
 	}
-	c.AddCommand(newMachineCreate(), newMachineRotate(), newMachineDisable(), newMachineList())
-	return c
+	return group(c, newMachineCreate(), newMachineRotate(), newMachineDisable(), newMachineList())
 }
 
 // onStore runs a command on the store of a configuration.

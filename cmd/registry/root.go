@@ -2,8 +2,10 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -71,4 +73,20 @@ func newLogger(to io.Writer, configured configv1.LogLevel, flag string) (*slog.L
 		return nil, errors.New("--log-level: want debug, info, warn or error")
 	}
 	return slog.New(slog.NewJSONHandler(to, &slog.HandlerOptions{Level: level})), nil
+}
+
+// group makes a command out of its subcommands: alone it shows its help, and with a word that is none of them it fails.
+func group(c *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
+	c.AddCommand(subcommands...)
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		var names []string
+		for _, sub := range subcommands {
+			names = append(names, sub.Name())
+		}
+		return fmt.Errorf("there is no %q under %q: want one of %s", args[0], cmd.CommandPath(), strings.Join(names, ", "))
+	}
+	return c
 }

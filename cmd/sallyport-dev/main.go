@@ -13,6 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/netip"
 	"os"
 	"os/signal"
 	"syscall"
@@ -39,6 +41,23 @@ func main() {
 	}
 }
 
+// check refuses to serve elsewhere than on loopback: there is no TLS here, and credentials would travel in the clear.
+func (f flags) check() error {
+	for _, l := range []struct{ flag, address string }{
+		{"--listen", f.listen}, {"--registry-rest", f.registryREST}, {"--registry-grpc", f.registryGRPC},
+	} {
+		host, _, err := net.SplitHostPort(l.address)
+		if err != nil {
+			return fmt.Errorf("%s: want host:port, such as 127.0.0.1:8080: %w", l.flag, err)
+		}
+		ip, err := netip.ParseAddr(host)
+		if host != "localhost" && (err != nil || !ip.IsLoopback()) {
+			return fmt.Errorf("%s: %s is not on loopback, and this program serves without TLS: for other machines run registry and edge (docs/platform-teams.md)", l.flag, l.address)
+		}
+	}
+	return nil
+}
+
 func command() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
@@ -48,6 +67,9 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
 			level := slog.LevelWarn
 			if f.verbose {
 				level = slog.LevelInfo
