@@ -72,6 +72,16 @@ func (s *Store) putContract(ctx context.Context, digest string, raw []byte) erro
 		guards := []clientv3.Cmp{absent(manifest)}
 		for n, chunk := range chunks {
 			key := s.l.chunk(digest, n)
+			// What another writer has put there already serves as well, so that writers of the same contract help
+			// each other instead of undoing each other's work.
+			r, err := s.c.Get(ctx, key)
+			if err != nil {
+				return false, err
+			}
+			if len(r.Kvs) == 1 && string(r.Kvs[0].Value) == chunk {
+				guards = append(guards, clientv3.Compare(clientv3.ModRevision(key), "=", r.Kvs[0].ModRevision))
+				continue
+			}
 			w, err := s.c.Txn(ctx).If(absent(manifest)).Then(clientv3.OpPut(key, chunk)).Commit()
 			if err != nil || !w.Succeeded {
 				return false, err
