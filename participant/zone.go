@@ -112,3 +112,12 @@ func ApplicationZone(organization, application string) string {
 func organizationPrefix(organization string) string {
 	return applicationLabel + "." + organization
 }
+
+// QualifiedName is the name under which a service is known across zones: `zone~package.Service`, or `package.Service`
+// where the zone is empty. Tool names are hashed from it, and assertions name it as their audience.
+func QualifiedName(zone, service string) string {
+	if zone == "" {
+		return service
+	}
+	return zone + "~" + service
+}

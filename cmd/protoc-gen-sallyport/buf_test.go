@@ -27,7 +27,7 @@ func bufProgram(t *testing.T) string {
 	if os.Getenv("CI") != "" {
 		t.Fatal("buf is not installed in tools/node_modules: CI needs it")
 	}
-	t.Skip("SKIP: buf is not installed in tools/node_modules; npm ci in tools/ installs it")
+	t.Skip("SKIP: buf is not installed in tools/node_modules; make tools/node_modules/.stamp installs it")
 	return ""
 }
 

@@ -6,6 +6,8 @@ import (
 	"unicode/utf16"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/sallyport-dev/sallyport/participant"
 )
 
 // Lengths of what has the shape of a hashed name. A hash has 25 digits at most; one with fewer than 20 is a matter of
@@ -21,10 +23,7 @@ const maxAlias = 64
 // QualifiedName gives the name under which a service is known across zones: `zone~package.Service`, or
 // `package.Service` where zone is empty.
 func QualifiedName(zone, service string) string {
-	if zone == "" {
-		return service
-	}
-	return zone + "~" + service
+	return participant.QualifiedName(zone, service)
 }
 
 // ToolName computes the published name of a function from its service's qualified name and the RPC's simple name

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/sallyport-dev/sallyport/participant"
 )
 
 // DefaultPrefix is where everything lies unless the configuration says otherwise.
@@ -18,10 +20,7 @@ type Key struct{ Zone, Service string }
 
 // String gives the qualified name: `zone~package.Service`, or `package.Service` un-zoned.
 func (k Key) String() string {
-	if k.Zone == "" {
-		return k.Service
-	}
-	return k.Zone + "~" + k.Service
+	return participant.QualifiedName(k.Zone, k.Service)
 }
 
 // Compare orders keys by zone, then by service name.

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
+	"github.com/sallyport-dev/sallyport/participant"
 )
 
 // The metadata keys of a dispatched call.
@@ -71,10 +72,7 @@ var ErrUnknownKey = errors.New("assertion key is not known")
 // Audience names a service as the audience of an assertion: `zone~package.Service`, or `package.Service` when it has
 // no zone.
 func Audience(zone, service string) string {
-	if zone == "" {
-		return service
-	}
-	return zone + "~" + service
+	return participant.QualifiedName(zone, service)
 }
 
 // EncodeKey gives the public half of a signing key in the form in which the registry publishes it.
