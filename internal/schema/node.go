@@ -67,6 +67,9 @@ type Node struct {
 	Notes []string
 	// Deprecated marks a type that its author deprecated.
 	Deprecated bool
+	// Unsaid says that the message itself has rules that the gate does not judge: CEL, and the oneof rules of
+	// protovalidate. Whoever walks the node must have protovalidate judge the request. Of an input alone.
+	Unsaid bool
 
 	// Properties of an Object, in the order of the schema.
 	Properties []Property
@@ -117,6 +120,10 @@ type Place struct {
 	Notes       []string
 	Deprecated  bool
 	Examples    []string // JSON texts
+	// Unsaid says that the value given here, its keys included, has rules that are published as words alone or not at
+	// all, so that protovalidate must judge the request. Rules of its items and of what else is inside it stand at
+	// their own places. Of an input alone.
+	Unsaid bool
 }
 
 // Property is one declared member of an Object.
@@ -125,6 +132,10 @@ type Property struct {
 	Required bool
 	// Field is the descriptor behind the property; nil for the one property of a wrapped request.
 	Field protoreflect.FieldDescriptor
+	// UnsaidAbsent says that leaving the property out breaks a rule, or may, though it is not Required: absence and
+	// the zero value of a field without presence are one thing to protovalidate, which must judge the request then. Of
+	// an input alone.
+	UnsaidAbsent bool
 	Place
 }
 
@@ -146,6 +157,7 @@ type Document struct {
 	json    []byte
 	message protoreflect.MessageDescriptor
 	profile Profile
+	unsaid  bool
 }
 
 // JSON returns the document as compact JSON, the same bytes for the same descriptor and profile at every run. The
@@ -160,6 +172,10 @@ func (d *Document) Message() protoreflect.MessageDescriptor { return d.message }
 
 // Profile is the profile under which the document was derived.
 func (d *Document) Profile() Profile { return d.profile }
+
+// Unsaid reports that rules are left to protovalidate somewhere in the document, those within an Any included: that
+// some node, place or property of it has one of the facts of that name.
+func (d *Document) Unsaid() bool { return d.unsaid }
 
 func literalString(s string) Literal { return Literal{JSON: quote(s), Text: s} }
 func literalRaw(s string) Literal    { return Literal{JSON: s, Text: s} }
