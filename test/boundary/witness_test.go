@@ -1,0 +1,153 @@
+package boundary_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/sallyport-dev/sallyport/internal/auth/assertion"
+	"github.com/sallyport-dev/sallyport/participant"
+)
+
+// witness is a gRPC server that serves every method there is: it records the request's bytes, and answers what a test
+// told it to, else an empty message. It is safe for concurrent use.
+type witness struct {
+	address string
+
+	mu      sync.Mutex
+	calls   int
+	newest  *seen
+	answers map[string]answerFunc
+}
+
+// answerFunc answers one call with the response's bytes or with an error, as a rule from package status.
+type answerFunc func(ctx context.Context, call *seen) ([]byte, error)
+
+// seen is one request that reached the witness.
+type seen struct {
+	// method is /package.Service/Method.
+	method   string
+	wire     []byte
+	metadata metadata.MD
+}
+
+// startWitness serves on loopback until the test ends.
+func startWitness(t testing.TB) *witness {
+	t.Helper()
+	w := &witness{answers: make(map[string]answerFunc)}
+	server := grpc.NewServer(grpc.UnknownServiceHandler(w.serve), grpc.ForceServerCodecV2(rawBytes{}), grpc.MaxRecvMsgSize(64<<20))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.address = l.Addr().String()
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(l) }()
+	t.Cleanup(func() {
+		server.Stop()
+		<-done
+	})
+	return w
+}
+
+func (w *witness) port() uint32 { return uint32(netip.MustParseAddrPort(w.address).Port()) }
+
+func (w *witness) serve(_ any, stream grpc.ServerStream) error {
+	method, ok := grpc.MethodFromServerStream(stream)
+	if !ok {
+		return status.Error(codes.Internal, "a call without a method")
+	}
+	call := &seen{method: method}
+	if err := stream.RecvMsg(&call.wire); err != nil {
+		return err
+	}
+	call.metadata, _ = metadata.FromIncomingContext(stream.Context())
+	w.mu.Lock()
+	w.calls++
+	w.newest = call
+	answer := w.answers[method]
+	w.mu.Unlock()
+	var body []byte
+	if answer != nil {
+		var err error
+		if body, err = answer(stream.Context(), call); err != nil {
+			return err
+		}
+	}
+	return stream.SendMsg(body)
+}
+
+// answer sets what a method answers from now on, by its full name `/package.Service/Method`.
+func (w *witness) answer(method string, f answerFunc) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.answers[method] = f
+}
+
+// count is how many calls arrived.
+func (w *witness) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.calls
+}
+
+// last is the newest call that arrived, nil before the first.
+func (w *witness) last() *seen {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.newest
+}
+
+// as parses the request as a message of the type.
+func (s *seen) as(t testing.TB, md protoreflect.MessageDescriptor) *dynamicpb.Message {
+	t.Helper()
+	m := dynamicpb.NewMessage(md)
+	if err := proto.Unmarshal(s.wire, m); err != nil {
+		t.Fatalf("%s got bytes that are no %s: %v", s.method, md.FullName(), err)
+	}
+	return m
+}
+
+// participant is who the edge says is calling.
+func (s *seen) participant(t testing.TB) *participant.Participant {
+	t.Helper()
+	p := new(participant.Participant)
+	if raw := s.metadata.Get(assertion.ParticipantKey); len(raw) != 1 || proto.Unmarshal([]byte(raw[0]), p) != nil {
+		t.Fatalf("%s got the participants %q", s.method, raw)
+	}
+	return p
+}
+
+// rawBytes is a codec that leaves messages as the bytes they are.
+type rawBytes struct{}
+
+func (rawBytes) Name() string { return "proto" }
+
+func (rawBytes) Marshal(v any) (mem.BufferSlice, error) {
+	b, ok := v.([]byte)
+	if !ok {
+		return nil, fmt.Errorf("a message is bytes, not %T", v)
+	}
+	return mem.BufferSlice{mem.SliceBuffer(b)}, nil
+}
+
+func (rawBytes) Unmarshal(data mem.BufferSlice, v any) error {
+	b, ok := v.(*[]byte)
+	if !ok {
+		return fmt.Errorf("a message is bytes, not %T", v)
+	}
+	*b = data.Materialize()
+	return nil
+}
