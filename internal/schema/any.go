@@ -30,7 +30,7 @@ func (d *deriver) anyMessage() *Node {
 		} else {
 			inner = d.message(md)
 		}
-		d.any.Types = append(d.any.Types, AnyType{URL: TypeURLPrefix + string(md.FullName()), Node: inner})
+		d.any.Types = append(d.any.Types, AnyType{URL: TypeURLPrefix + string(md.FullName()), Message: md, Node: inner})
 	}
 	return d.any
 }

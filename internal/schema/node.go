@@ -147,8 +147,9 @@ type Oneof struct {
 
 // AnyType is one message that an Any may carry.
 type AnyType struct {
-	URL  string
-	Node *Node // an Object, or the wrapping of a type with a JSON form of its own
+	URL     string
+	Message protoreflect.MessageDescriptor
+	Node    *Node // an Object, or the wrapping of a type with a JSON form of its own
 }
 
 // Document is one derived schema. It is immutable and safe for concurrent use.
