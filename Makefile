@@ -45,20 +45,22 @@ fuzz: ## run each fuzz target for FUZZTIME
 	  done; done
 
 lint: tools/node_modules/.stamp ## check Go and proto sources
-	@test -z "$$(gofmt -l $$(git ls-files '*.go' ':!gen'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go' ':!gen'); exit 1; }
+	@test -z "$$(gofmt -l $$(git ls-files '*.go' ':!gen' ':!bench/gen'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go' ':!gen' ':!bench/gen'); exit 1; }
 	go vet ./...
 	$(STATICCHECK) $$(go list ./... | grep -v /gen/)
 	$(BUF) lint
 	$(BUF) format --diff --exit-code api
+	$(BUF) format --diff --exit-code bench/proto
 	$(BUF) breaking api --against api/baseline.binpb
 
-gen: tools/node_modules/.stamp ## generate third_party/proto and gen/
+gen: tools/node_modules/.stamp ## generate third_party/proto, gen/ and bench/gen/
 	go run ./tools/vendorproto
 	$(BUF) generate
+	$(BUF) generate --template bench/buf.gen.yaml
 
 check-gen: gen ## fail where gen/ or third_party/ is not up to date
-	@git diff --exit-code --stat -- gen third_party || { echo "gen/ or third_party/ is not up to date: run make gen and commit"; exit 1; }
-	@test -z "$$(git status --porcelain -- gen third_party)" || { git status --porcelain -- gen third_party; exit 1; }
+	@git diff --exit-code --stat -- gen bench/gen third_party || { echo "gen/, bench/gen/ or third_party/ is not up to date: run make gen and commit"; exit 1; }
+	@test -z "$$(git status --porcelain -- gen bench/gen third_party)" || { git status --porcelain -- gen bench/gen third_party; exit 1; }
 
 api-baseline: tools/node_modules/.stamp ## accept the protos as they are as the baseline of buf breaking
 	$(BUF) build api --as-file-descriptor-set --exclude-source-info -o api/baseline.binpb
