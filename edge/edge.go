@@ -104,6 +104,8 @@ func open(ctx context.Context, s *settings) (*Edge, error) {
 		Logger:         s.logger,
 		Settled:        e.settled,
 		MaxBodyBytes:   cfg.GetMaxRequestBytes(),
+		MaxJSONDepth:   int(cfg.GetMaxJsonDepth()),
+		MaxJSONNumber:  int(cfg.GetMaxJsonNumberLength()),
 		PageSize:       int(cfg.GetPageSize()),
 		BaseURL:        cfg.GetBaseUrl(),
 		AllowedOrigins: cfg.GetAllowedOrigins(),

@@ -50,6 +50,9 @@ func TestLoad_namesLineAndField(t *testing.T) {
 	}{
 		{"unknown field", "etcd:\n  endpoints: [a:1]\npage_sise: 3\n", []string{"edge.yaml:3", "page_sise"}},
 		{"broken rule", "etcd:\n  endpoints: [a:1]\n\npage_size: 10001\n", []string{"edge.yaml:4", "page_size"}},
+		{"depth past its bound", "etcd:\n  endpoints: [a:1]\nmax_json_depth: 1001\n", []string{"edge.yaml:3", "max_json_depth"}},
+		{"number length past its bound", "etcd:\n  endpoints: [a:1]\nmax_json_number_length: 10001\n",
+			[]string{"edge.yaml:3", "max_json_number_length"}},
 		{"wrong type", "etcd:\n  endpoints: [a:1]\npage_size: many\n", []string{"edge.yaml:3", "page_size"}},
 		{"missing block", "page_size: 3\n", []string{"edge.yaml", "etcd"}},
 		{"empty document", "", []string{"edge.yaml", "etcd"}},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -12,15 +13,37 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/lifecycle"
 )
 
-// The decoder's limits (boundary.md, "The decoder").
-const (
-	// maxDepth counts containers: the envelope, `params` and `arguments`, and 100 levels below that.
-	maxDepth = 3 + 100
-	// maxNumber is the length of the longest accepted number in characters.
-	maxNumber = 1000
-	// maxID is the length of the longest accepted JSON-RPC id in bytes, as it was sent.
-	maxID = 256
-)
+// envelopeDepth is how many containers a level of nesting in `arguments` is within: the envelope, `params` and
+// `arguments`.
+const envelopeDepth = 3
+
+// maxID is the length of the longest accepted JSON-RPC id in bytes, as it was sent.
+const maxID = 256
+
+// limits are what the decoder accepts beyond JSON's own rules (boundary.md, "The decoder"). They are fixed when a
+// handler is made.
+type limits struct {
+	// depth is the deepest accepted container, counted from the envelope, which is 1.
+	depth int
+	// number is the length of the longest accepted number in characters.
+	number int
+	// refusal is the body of the one answer to what is not a strict document; it names the limits.
+	refusal []byte
+}
+
+// newLimits takes the configured depth below `arguments` and the configured length of a number.
+func newLimits(depth, number int) *limits {
+	return &limits{
+		depth:  envelopeDepth + depth,
+		number: number,
+		refusal: errorBody(nil, &problem{
+			code: codeParseError,
+			message: "The body is not one strict JSON document: UTF-8 without a byte order mark, no name twice in an " +
+				"object, nothing after the document, at most " + strconv.Itoa(depth) + " levels below arguments, no number " +
+				"longer than " + strconv.Itoa(number) + " characters.",
+		}),
+	}
+}
 
 // kind is what a message is.
 type kind int
@@ -73,6 +96,7 @@ type decoder struct {
 	json   jsontext.Decoder
 	source bytes.Buffer
 	body   []byte
+	limits *limits
 }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
@@ -81,12 +105,12 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 //
 // jsontext refuses duplicate names at every depth, invalid UTF-8, unpaired surrogates, a byte order mark and
 // everything that is not JSON; the limits and the end of the document are checked here.
-func decode(body []byte) (message, *answer) {
+func (l *limits) decode(body []byte) (message, *answer) {
 	d := decoders.Get().(*decoder)
 	defer d.release()
 	// A bytes.Buffer is read in place: values alias the body, nothing is copied.
 	d.source = *bytes.NewBuffer(body)
-	d.body = body
+	d.body, d.limits = body, l
 	d.json.Reset(&d.source)
 
 	switch d.json.PeekKind() {
@@ -96,20 +120,20 @@ func decode(body []byte) (message, *answer) {
 		return message{}, envelopeRefusal(nil, "Batches are not accepted: send one message per request.")
 	default:
 		if _, err := d.value(); err != nil || !d.atEnd() {
-			return message{}, parseRefusal()
+			return message{}, l.parseRefusal()
 		}
 		return message{}, envelopeRefusal(nil, "A message is a JSON object.")
 	}
 	e, err := d.envelope()
 	if err != nil || !d.atEnd() {
-		return message{}, parseRefusal()
+		return message{}, l.parseRefusal()
 	}
 	return e.message()
 }
 
 // release forgets the body and returns the decoder to the pool.
 func (d *decoder) release() {
-	d.body = nil
+	d.body, d.limits = nil, nil
 	d.source = bytes.Buffer{}
 	d.json.Reset(&d.source)
 	decoders.Put(d)
@@ -229,7 +253,7 @@ func (d *decoder) value() (jsontext.Value, error) {
 	}
 	start, outside := d.json.InputOffset()-1, d.json.StackDepth()-1
 	for d.json.StackDepth() > outside {
-		if d.json.StackDepth() > maxDepth {
+		if d.json.StackDepth() > d.limits.depth {
 			return nil, errLimit
 		}
 		if d.json.PeekKind() == '0' {
@@ -247,7 +271,7 @@ func (d *decoder) value() (jsontext.Value, error) {
 
 func (d *decoder) scalar() (jsontext.Value, error) {
 	v, err := d.json.ReadValue()
-	if err == nil && v.Kind() == '0' && len(v) > maxNumber {
+	if err == nil && v.Kind() == '0' && len(v) > d.limits.number {
 		err = errLimit
 	}
 	return v, err
@@ -317,14 +341,10 @@ func unquote(v jsontext.Value) []byte {
 }
 
 // parseRefusal answers bytes that are not one strict JSON document. No id is echoed: none was read reliably.
-func parseRefusal() *answer {
+func (l *limits) parseRefusal() *answer {
 	return &answer{
-		status: http.StatusBadRequest,
-		parts: [][]byte{errorBody(nil, &problem{
-			code: codeParseError,
-			message: "The body is not one strict JSON document: UTF-8 without a byte order mark, no name twice in an " +
-				"object, nothing after the document, at most 100 levels below arguments, no number longer than 1000 characters.",
-		})},
+		status:  http.StatusBadRequest,
+		parts:   [][]byte{l.refusal},
 		outcome: lifecycle.Rejected,
 		class:   lifecycle.Decode,
 	}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/sallyport-dev/sallyport/internal/mcp"
 )
 
 // nested returns n arrays within each other.
@@ -87,6 +89,47 @@ func TestHandler_refusesWhatIsNotOneStrictDocument(t *testing.T) {
 				t.Errorf("status %d", got.status)
 			}
 			expectBody(t, got.body, `{"jsonrpc":"2.0","error":{"code":-32700,"message":"…`)
+		})
+	}
+}
+
+// The limits are the configuration's, and a refusal names those in force.
+func TestHandler_limitsOfTheDecoderAreConfigurable(t *testing.T) {
+	t.Parallel()
+	in := func(value string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"a":` + value + `}}}`
+	}
+	digits := func(n int) string { return strings.Repeat("7", n) }
+	tests := []struct {
+		name          string
+		depth, number int
+		value         string
+		refused       string // what the refusal must say; empty for none
+	}{
+		{"default depth", 0, 0, nested(101), "at most 100 levels below arguments"},
+		{"default number", 0, 0, digits(1001), "no number longer than 1000 characters"},
+		{"depth of 5", 5, 0, nested(5), ""},
+		{"depth past 5", 5, 0, nested(6), "at most 5 levels below arguments"},
+		{"depth of 1", 1, 0, nested(1), ""},
+		{"depth past 1", 1, 0, nested(2), "at most 1 levels below arguments"},
+		{"greatest depth", mcp.MostJSONDepth, 0, nested(mcp.MostJSONDepth), ""},
+		{"past the greatest depth", mcp.MostJSONDepth, 0, nested(mcp.MostJSONDepth + 1), "at most 1000 levels below arguments"},
+		{"number of 20", 0, 20, digits(20), ""},
+		{"number past 20", 0, 20, digits(21), "no number longer than 20 characters"},
+		{"number past 20 in an array", 0, 20, "[" + digits(21) + "]", "no number longer than 20 characters"},
+		{"longest number", 0, mcp.MostJSONNumber, digits(mcp.MostJSONNumber), ""},
+		{"past the longest number", 0, mcp.MostJSONNumber, digits(mcp.MostJSONNumber + 1), "no number longer than 10000 characters"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, catalog{{name: "a"}}, func(o *mcp.Options) { o.MaxJSONDepth, o.MaxJSONNumber = test.depth, test.number })
+			got := s.do(t, call{body: in(test.value)})
+			switch {
+			case test.refused == "" && (got.status != http.StatusOK || !strings.Contains(got.body, `"result"`)),
+				test.refused != "" && (got.status != http.StatusBadRequest || !strings.Contains(got.body, test.refused)):
+				t.Errorf("status %d: %.300s", got.status, got.body)
+			}
 		})
 	}
 }

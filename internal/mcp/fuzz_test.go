@@ -24,9 +24,10 @@ func FuzzDecode(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
+	l := newLimits(DefaultMaxJSONDepth, DefaultMaxJSONNumber)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		before := bytes.Clone(body)
-		m, refusal := decode(body)
+		m, refusal := l.decode(body)
 		if !bytes.Equal(body, before) {
 			t.Fatal("the body was changed")
 		}

@@ -23,9 +23,17 @@ import (
 
 // Defaults of [Options].
 const (
-	DefaultMaxBodyBytes = 4 << 20
-	DefaultPageSize     = 500
-	DefaultBodyTimeout  = 30 * time.Second
+	DefaultMaxBodyBytes  = 4 << 20
+	DefaultMaxJSONDepth  = 100
+	DefaultMaxJSONNumber = 1000
+	DefaultPageSize      = 500
+	DefaultBodyTimeout   = 30 * time.Second
+)
+
+// Bounds of [Options]: what judges and rewrites a document recurses by its levels, and reads a number as a whole.
+const (
+	MostJSONDepth  = 1000
+	MostJSONNumber = 10_000
 )
 
 // Options configure a [Handler]. Catalog and Authenticator are required.
@@ -38,6 +46,12 @@ type Options struct {
 	Settled func(ctx context.Context, s *lifecycle.Settlement)
 	// MaxBodyBytes is the largest request body; 0 means [DefaultMaxBodyBytes].
 	MaxBodyBytes int64
+	// MaxJSONDepth is how many levels of objects and arrays `arguments` may have below itself, at most
+	// [MostJSONDepth]; 0 means [DefaultMaxJSONDepth].
+	MaxJSONDepth int
+	// MaxJSONNumber is how many characters a number may have, at most [MostJSONNumber]; 0 means
+	// [DefaultMaxJSONNumber].
+	MaxJSONNumber int
 	// BodyTimeout is how long a body may take to arrive; 0 means [DefaultBodyTimeout].
 	BodyTimeout time.Duration
 	// PageSize is the most tools on a page of tools/list; 0 means [DefaultPageSize].
@@ -55,6 +69,7 @@ type Options struct {
 type Handler struct {
 	options Options
 	door    *doorman
+	limits  *limits
 	served  []*era
 	log     *slog.Logger
 	texts   texts
@@ -67,6 +82,18 @@ func New(o Options) (*Handler, error) {
 	}
 	if o.MaxBodyBytes == 0 {
 		o.MaxBodyBytes = DefaultMaxBodyBytes
+	}
+	if o.MaxJSONDepth == 0 {
+		o.MaxJSONDepth = DefaultMaxJSONDepth
+	}
+	if o.MaxJSONNumber == 0 {
+		o.MaxJSONNumber = DefaultMaxJSONNumber
+	}
+	if o.MaxJSONDepth < 0 || o.MaxJSONDepth > MostJSONDepth {
+		return nil, fmt.Errorf("mcp: MaxJSONDepth is %d: want 1 to %d", o.MaxJSONDepth, MostJSONDepth)
+	}
+	if o.MaxJSONNumber < 0 || o.MaxJSONNumber > MostJSONNumber {
+		return nil, fmt.Errorf("mcp: MaxJSONNumber is %d: want 1 to %d", o.MaxJSONNumber, MostJSONNumber)
 	}
 	if o.BodyTimeout == 0 {
 		o.BodyTimeout = DefaultBodyTimeout
@@ -85,7 +112,7 @@ func New(o Options) (*Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mcp: %w", err)
 	}
-	h := &Handler{options: o, door: door, log: o.Logger}
+	h := &Handler{options: o, door: door, limits: newLimits(o.MaxJSONDepth, o.MaxJSONNumber), log: o.Logger}
 	h.served = h.eras()
 	h.texts = newTexts(h)
 	return h, nil
@@ -148,7 +175,7 @@ func (x *exchange) answer(w http.ResponseWriter, body *bytes.Buffer) *answer {
 		return refusal
 	}
 	var refusal *answer
-	if x.message, refusal = decode(body.Bytes()); refusal != nil {
+	if x.message, refusal = x.h.limits.decode(body.Bytes()); refusal != nil {
 		return refusal
 	}
 	for _, e := range x.h.served {

@@ -272,6 +272,10 @@ func TestNew_namesWhatIsWrong(t *testing.T) {
 	}{
 		{"no catalog", mcp.Options{Authenticator: machine{}}, "Catalog"},
 		{"origin with a path", mcp.Options{Catalog: catalog{}, Authenticator: machine{}, AllowedOrigins: []string{"https://a.example/x"}}, "allowed origin"},
+		{"negative depth", mcp.Options{Catalog: catalog{}, Authenticator: machine{}, MaxJSONDepth: -1}, "MaxJSONDepth"},
+		{"depth past its bound", mcp.Options{Catalog: catalog{}, Authenticator: machine{}, MaxJSONDepth: 1001}, "MaxJSONDepth"},
+		{"negative number length", mcp.Options{Catalog: catalog{}, Authenticator: machine{}, MaxJSONNumber: -1}, "MaxJSONNumber"},
+		{"number length past its bound", mcp.Options{Catalog: catalog{}, Authenticator: machine{}, MaxJSONNumber: 10_001}, "MaxJSONNumber"},
 		{"relative base URL", mcp.Options{Catalog: catalog{}, Authenticator: machine{}, BaseURL: "/mcp"}, "base URL"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -120,9 +120,14 @@ type EdgeConfig struct {
 	// registry's.
 	Addresses []*ZoneAddresses `protobuf:"bytes,14,rep,name=addresses,proto3" json:"addresses,omitempty"`
 	// What is logged.
-	LogLevel      LogLevel `protobuf:"varint,15,opt,name=log_level,json=logLevel,proto3,enum=sallyport.config.v1.LogLevel" json:"log_level,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	LogLevel LogLevel `protobuf:"varint,15,opt,name=log_level,json=logLevel,proto3,enum=sallyport.config.v1.LogLevel" json:"log_level,omitempty"`
+	// How many levels of objects and arrays a call's `arguments` may have below themselves; 0 means 100. Services pay
+	// up to three levels of protobuf for each one in a Struct, and some languages' parsers refuse more than 100 of those.
+	MaxJsonDepth int32 `protobuf:"varint,16,opt,name=max_json_depth,json=maxJsonDepth,proto3" json:"max_json_depth,omitempty"`
+	// How many characters a JSON number in a request may have; 0 means 1000.
+	MaxJsonNumberLength int32 `protobuf:"varint,17,opt,name=max_json_number_length,json=maxJsonNumberLength,proto3" json:"max_json_number_length,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *EdgeConfig) Reset() {
@@ -258,6 +263,20 @@ func (x *EdgeConfig) GetLogLevel() LogLevel {
 		return x.LogLevel
 	}
 	return LogLevel_LOG_LEVEL_UNSPECIFIED
+}
+
+func (x *EdgeConfig) GetMaxJsonDepth() int32 {
+	if x != nil {
+		return x.MaxJsonDepth
+	}
+	return 0
+}
+
+func (x *EdgeConfig) GetMaxJsonNumberLength() int32 {
+	if x != nil {
+		return x.MaxJsonNumberLength
+	}
+	return 0
 }
 
 // How a registry runs.
@@ -837,7 +856,7 @@ var File_sallyport_config_v1_config_proto protoreflect.FileDescriptor
 
 const file_sallyport_config_v1_config_proto_rawDesc = "" +
 	"\n" +
-	" sallyport/config/v1/config.proto\x12\x13sallyport.config.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\"\xfe\x06\n" +
+	" sallyport/config/v1/config.proto\x12\x13sallyport.config.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\"\xf1\a\n" +
 	"\n" +
 	"EdgeConfig\x12;\n" +
 	"\x04etcd\x18\x01 \x01(\v2\x1f.sallyport.config.v1.EtcdClientB\x06\xbaH\x03\xc8\x01\x01R\x04etcd\x12=\n" +
@@ -857,7 +876,11 @@ const file_sallyport_config_v1_config_proto_rawDesc = "" +
 	"\x0fallowed_origins\x18\f \x03(\tB\b\xbaH\x05\x92\x01\x02\x10@R\x0eallowedOrigins\x12#\n" +
 	"\bbase_url\x18\r \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\abaseUrl\x12K\n" +
 	"\taddresses\x18\x0e \x03(\v2\".sallyport.config.v1.ZoneAddressesB\t\xbaH\x06\x92\x01\x03\x10\x80\bR\taddresses\x12D\n" +
-	"\tlog_level\x18\x0f \x01(\x0e2\x1d.sallyport.config.v1.LogLevelB\b\xbaH\x05\x82\x01\x02\x10\x01R\blogLevel\"\x91\x05\n" +
+	"\tlog_level\x18\x0f \x01(\x0e2\x1d.sallyport.config.v1.LogLevelB\b\xbaH\x05\x82\x01\x02\x10\x01R\blogLevel\x120\n" +
+	"\x0emax_json_depth\x18\x10 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\fmaxJsonDepth\x12?\n" +
+	"\x16max_json_number_length\x18\x11 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\x90N(\x00R\x13maxJsonNumberLength\"\x91\x05\n" +
 	"\x0eRegistryConfig\x12?\n" +
 	"\bembedded\x18\x01 \x01(\v2!.sallyport.config.v1.EmbeddedEtcdH\x00R\bembedded\x125\n" +
 	"\x04etcd\x18\x02 \x01(\v2\x1f.sallyport.config.v1.EtcdClientH\x00R\x04etcd\x12(\n" +
