@@ -32,8 +32,8 @@ func TestEdge_listsAndCallsARealService(t *testing.T) {
 	h.wait("the tools are listed", func() bool { return slices.Equal(h.list(caller), published) })
 
 	got := h.call(caller, "say", `{"word":"hello"}`)
-	want := `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{\"word\":\"hello\",\"servedBy\":\"one\",\"participantId\":\"\"}"}],` +
-		`"structuredContent":{"word":"hello","servedBy":"one","participantId":""},"_meta":{"dev.sallyport/type":"probe.v1.SayResponse"}}}`
+	want := `{"jsonrpc":"2.0","id":1,"result":{"structuredContent":{"word":"hello","servedBy":"one","participantId":""},` +
+		`"content":[{"type":"text","text":"{\"word\":\"hello\",\"servedBy\":\"one\",\"participantId\":\"\"}"}],"_meta":{"dev.sallyport/type":"probe.v1.SayResponse"}}}`
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -387,7 +387,7 @@ func TestNew_namesWhatIsWrongWithTheConfiguration(t *testing.T) {
 }
 
 // receive takes one value, with a bound.
-func receive[T any](t *testing.T, from <-chan T) T {
+func receive[T any](t testing.TB, from <-chan T) T {
 	t.Helper()
 	select {
 	case v := <-from:

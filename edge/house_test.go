@@ -32,7 +32,7 @@ const patience = 60 * time.Second
 
 // house is a real etcd and a real edge in front of it.
 type house struct {
-	t     *testing.T
+	t     testing.TB
 	etcd  *etcdtest.Server
 	store *registry.Store
 	edge  *edge.Edge
@@ -48,7 +48,7 @@ func defaults() *configv1.EdgeConfig {
 }
 
 // newHouse starts an etcd with an assertion key and an edge, and waits until the edge is ready.
-func newHouse(t *testing.T, configure ...func(*configv1.EdgeConfig)) *house {
+func newHouse(t testing.TB, configure ...func(*configv1.EdgeConfig)) *house {
 	t.Helper()
 	h := &house{t: t, etcd: etcdtest.New(t)}
 	h.store = registry.NewStore(h.etcd.Client(), "")

@@ -52,24 +52,31 @@ type tool struct {
 	dispatcher *dispatch.Dispatcher
 }
 
-func (t tool) Resource() string   { return t.Tool.Resource() }
 func (t tool) ResultType() string { return string(t.Tool.Result.FullName()) }
 func (t tool) Online() bool       { return t.Entry.Online }
 
-func (t tool) Judge(arguments []byte) *mcp.Refusal {
-	refusal := t.Gate.Judge(arguments)
-	if refusal == nil {
-		return nil
+func (t tool) Judge(arguments []byte) ([]byte, *mcp.Refusal, error) {
+	plan, err := t.CallPlan()
+	if err != nil {
+		return nil, nil, err
 	}
-	return &mcp.Refusal{Text: refusal.Text(), Correctable: refusal.Correctable}
+	request, refusal, err := plan.Judge(arguments)
+	if refusal != nil {
+		return nil, &mcp.Refusal{Text: refusal.Text(), Correctable: refusal.Correctable}, nil
+	}
+	return request, nil, err
 }
 
-func (t tool) Encode(arguments []byte) ([]byte, error) { return t.Codec.Encode(arguments) }
-
-func (t tool) Decode(response []byte) (mcp.Result, error) {
-	result, err := t.Codec.Decode(response)
-	return mcp.Result(result), err
+func (t tool) AppendResult(dst, response []byte) ([]byte, bool, error) {
+	plan, err := t.CallPlan()
+	if err != nil {
+		return dst, false, err
+	}
+	return plan.AppendResult(dst, response)
 }
+
+// Explain keeps a service's words to itself: they may repeat what the caller sent.
+func (t tool) Explain([]byte, *mcp.Failure) (string, bool) { return "", false }
 
 func (t tool) Dispatch(ctx context.Context, p *participant.Participant, request []byte) ([]byte, error) {
 	response, err := t.dispatcher.Call(ctx, dispatch.Request{

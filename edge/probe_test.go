@@ -138,7 +138,7 @@ type probe struct {
 }
 
 // startProbe serves the service on loopback until the test ends.
-func startProbe(t *testing.T, name string) *probe {
+func startProbe(t testing.TB, name string) *probe {
 	t.Helper()
 	set, err := probeFiles()
 	if err != nil {

@@ -6,9 +6,7 @@ import (
 
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	"github.com/sallyport-dev/sallyport/internal/contract"
-	"github.com/sallyport-dev/sallyport/internal/gate"
 	"github.com/sallyport-dev/sallyport/internal/registry"
-	"github.com/sallyport-dev/sallyport/internal/transcode"
 )
 
 // Entry is one tool that somebody may see, with all that a call of it needs. It is immutable.
@@ -20,17 +18,20 @@ type Entry struct {
 	// Online says whether an instance took calls when the snapshot was made. An offline tool is in no list, but is
 	// known.
 	Online bool
-	// Gate judges arguments.
-	Gate *gate.Gate
-	// Codec transcodes arguments and results.
-	Codec *transcode.Codec
 
-	published []byte
+	function *toolPlan
 }
+
+// Resource is the tool's resource identifier, `srv://zone~package.Service/Method`.
+func (e *Entry) Resource() string { return e.function.resource }
+
+// CallPlan gives the plan of the tool's calls, which the first call compiles; entries of one contract share it. An
+// error means that the tool is published and cannot be called, for a reason that does not change.
+func (e *Entry) CallPlan() (*CallPlan, error) { return e.function.callPlan() }
 
 // Definition is the tool's entry in tools/list under its alias, where it has one, else under its hash. The bytes are
 // shared and must not be modified.
-func (e *Entry) Definition() []byte { return e.published }
+func (e *Entry) Definition() []byte { return e.function.published }
 
 // wanted is what the view says of one service.
 type wanted struct {
@@ -147,10 +148,10 @@ func newBlock(key registry.Key, w *wanted, plans []*plan, online bool) *block {
 	}
 	for _, t := range plans[0].tools {
 		if reason := hiddenBy(t, plans); reason != "" {
-			b.hidden = append(b.hidden, Hidden{Resource: t.tool.Resource(), Reason: reason})
+			b.hidden = append(b.hidden, Hidden{Resource: t.resource, Reason: reason})
 			continue
 		}
-		e := &Entry{Tool: t.tool, Service: key, Online: online, Gate: t.gate, Codec: t.codec, published: t.published}
+		e := &Entry{Tool: t.tool, Service: key, Online: online, function: t}
 		b.entries = append(b.entries, e)
 		b.functions[t.tool.FullMethod] = e
 	}

@@ -30,15 +30,16 @@ func TestSnapshot_entriesCarryWhatACallNeeds(t *testing.T) {
 		t.Fatalf("got %+v, %t", e, ok)
 	}
 	arguments := []byte(`{"id":"A-17"}`)
-	if refusal := e.Gate.Judge(arguments); refusal != nil {
-		t.Errorf("the gate refuses: %s", refusal.Text())
+	plan, err := e.CallPlan()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if e.Gate.Judge([]byte(`{"nr":1}`)) == nil {
-		t.Error("the gate accepts what the schema does not declare")
+	wire, refusal, err := plan.Judge(arguments)
+	if err != nil || refusal != nil || string(wire) != "\x0a\x04A-17" {
+		t.Errorf("judged %q, %v, %v", wire, refusal, err)
 	}
-	wire, err := e.Codec.Encode(arguments)
-	if err != nil || string(wire) != "\x0a\x04A-17" {
-		t.Errorf("encoded %q, %v", wire, err)
+	if _, refusal, err := plan.Judge([]byte(`{"nr":1}`)); refusal == nil || err != nil {
+		t.Errorf("judged what the schema does not declare: %v, %v", refusal, err)
 	}
 	if name(t, e.Definition()) != e.Tool.Name {
 		t.Errorf("definition %s", e.Definition())

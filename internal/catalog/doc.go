@@ -8,8 +8,9 @@
 //
 //	view ─▶ what each service publishes ─▶ plans ─▶ blocks ─▶ snapshot
 //
-// A plan is one contract of one service compiled: tools, gates, codecs, definitions. Plans are compiled once, on a
-// bounded pool off the request path, and kept while the view needs them. A block is one service as callers see it: the
+// A plan is one contract of one service compiled: tools with their schemas and definitions. Plans are compiled once, on
+// a bounded pool off the request path, and kept while the view needs them; the plan of a tool's calls is compiled at the
+// first call and kept with it. A block is one service as callers see it: the
 // plan of the oldest contract that has an online instance, narrowed by the access rules of every online contract
 // (DESIGN, decision 6). What did not change is taken over from the snapshot before, so that a change costs in
 // proportion to what changed, plus copying some maps of pointers.

@@ -117,7 +117,7 @@ func (s *Snapshot) list(zones []*zone) *listing {
 	l.hashes = make([]string, len(entries))
 	l.definitions = make([][]byte, len(entries))
 	for i, e := range entries {
-		l.hashes[i], l.definitions[i] = e.Tool.Name, e.published
+		l.hashes[i], l.definitions[i] = e.Tool.Name, e.function.published
 		if aliases[e.Tool.Alias] > 1 {
 			l.definitions[i] = e.Tool.Definition(e.Tool.Name)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
@@ -12,10 +13,8 @@ import (
 
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	"github.com/sallyport-dev/sallyport/internal/contract"
-	"github.com/sallyport-dev/sallyport/internal/gate"
 	"github.com/sallyport-dev/sallyport/internal/registry"
 	"github.com/sallyport-dev/sallyport/internal/schema"
-	"github.com/sallyport-dev/sallyport/internal/transcode"
 )
 
 // planKey tells plans apart: a contract, a service of it, and what the process said in code.
@@ -46,15 +45,25 @@ type plan struct {
 	transient bool
 }
 
-// toolPlan is one compiled function.
+// toolPlan is one function. All snapshots that show it share it, and with it the plan of its calls.
 type toolPlan struct {
-	tool  *contract.Tool
-	gate  *gate.Gate
-	codec *transcode.Codec
+	tool     *contract.Tool
+	resource string
 	// published is the definition under the name that is published by itself: the alias, else the hash.
 	published []byte
 	// hidden says why nobody sees the function; empty where nothing forbids it.
 	hidden string
+
+	// once guards calls and callsErr, which the first call makes: most functions of a large catalog are never called.
+	once     sync.Once
+	calls    *CallPlan
+	callsErr error
+}
+
+// callPlan gives the plan of the function's calls. After the first time it costs one atomic load.
+func (p *toolPlan) callPlan() (*CallPlan, error) {
+	p.once.Do(func() { p.calls, p.callsErr = compileCalls(p.tool) })
+	return p.calls, p.callsErr
 }
 
 // compiler compiles plans. It is safe for concurrent use.
@@ -135,9 +144,9 @@ func recovered(err *error) {
 	}
 }
 
-// compileTool compiles one function. One that cannot be judged or transcoded is hidden alone.
+// compileTool renders one function, or says why it is hidden.
 func compileTool(t *contract.Tool) *toolPlan {
-	p := &toolPlan{tool: t}
+	p := &toolPlan{tool: t, resource: t.Resource()}
 	switch {
 	case t.Denied != "":
 		p.hidden = t.Denied
@@ -147,15 +156,6 @@ func compileTool(t *contract.Tool) *toolPlan {
 		p.hidden = "its progress stream is not served by this edge yet"
 	}
 	if p.hidden != "" {
-		return p
-	}
-	var err error
-	if p.gate, err = gate.Compile(t.Input); err != nil {
-		p.hidden = fmt.Sprintf("its gate does not compile: %v", err)
-		return p
-	}
-	if p.codec, err = transcode.Compile(t.Descriptor.Input(), t.Result, t.Profile); err != nil {
-		p.hidden = fmt.Sprintf("its codec does not compile: %v", err)
 		return p
 	}
 	p.published = t.Definition(publishedName(t))

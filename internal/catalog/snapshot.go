@@ -83,7 +83,7 @@ func (s *Snapshot) Hidden() iter.Seq[Hidden] {
 		}
 		for name, colliding := range s.names.collisions {
 			for _, e := range colliding {
-				if !yield(Hidden{Resource: e.Tool.Resource(), Reason: "its hash " + name + " is another function's too"}) {
+				if !yield(Hidden{Resource: e.Resource(), Reason: "its hash " + name + " is another function's too"}) {
 					return
 				}
 			}

@@ -29,8 +29,8 @@ type answer struct {
 	status int
 	// headers are written beside the constant ones.
 	headers []header
-	// parts is the body, in order; none means an empty body. They are written, never changed.
-	parts   [][]byte
+	// body is nil for an empty one.
+	body    []byte
 	outcome lifecycle.Outcome
 	class   lifecycle.Class
 }
@@ -67,16 +67,18 @@ func errorBody(id jsontext.Value, p *problem) []byte {
 	return append(b, "}}"...)
 }
 
-// resultBody wraps the parts of a result, which together are one JSON object, into a JSON-RPC response.
-func resultBody(id jsontext.Value, result ...[]byte) [][]byte {
-	head := appendHead(make([]byte, 0, 40+len(id)), id)
-	parts := make([][]byte, 0, len(result)+2)
-	parts = append(parts, append(head, `,"result":`...))
-	parts = append(parts, result...)
-	return append(parts, closing)
+// begin gives the buffer of the answer with the start of a JSON-RPC response up to the brace that opens its result.
+// What was written to the buffer before is lost.
+func (x *exchange) begin() []byte {
+	return append(appendHead(x.out[:0], x.message.id), `,"result":{`...)
 }
 
-var closing = []byte("}")
+// end closes the result and the response, and takes the buffer back. The answer is good until the exchange ends.
+func (x *exchange) end(b []byte) *answer {
+	x.out = append(b, "}}"...)
+	x.reply = answer{status: http.StatusOK, body: x.out, outcome: lifecycle.Success, class: lifecycle.None}
+	return &x.reply
+}
 
 func appendHead(b []byte, id jsontext.Value) []byte {
 	b = append(b, `{"jsonrpc":"2.0"`...)
@@ -97,27 +99,25 @@ func appendString(b []byte, text string) []byte {
 // write is the one terminal write of a request. A failed write is the transport's affair: net/http ends the
 // connection, and there is nobody left to tell.
 func (a *answer) write(w http.ResponseWriter) {
-	length := 0
-	for _, part := range a.parts {
-		length += len(part)
-	}
 	h := w.Header()
 	h["Cache-Control"] = noStore
 	h["X-Content-Type-Options"] = noSniff
 	for _, extra := range a.headers {
 		h.Set(extra.name, extra.value)
 	}
-	if length > 0 {
+	if len(a.body) > 0 {
 		h["Content-Type"] = applicationJSON
 	}
-	h.Set("Content-Length", strconv.Itoa(length))
-	w.WriteHeader(a.status)
-	for _, part := range a.parts {
-		if _, err := w.Write(part); err != nil {
-			return
-		}
+	// net/http counts a short body itself, and without allocating.
+	if len(a.body) > countedBody {
+		h["Content-Length"] = []string{strconv.Itoa(len(a.body))}
 	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body)
 }
+
+// countedBody is a length up to which net/http holds a body back until it is whole, in HTTP/1 and in HTTP/2.
+const countedBody = 2048
 
 // Header values that every answer shares; net/http reads them only.
 var (

@@ -21,6 +21,8 @@ const (
 // that is not a string and for params that hold none (boundary.md, "What a refusal says").
 var unknownTool = &problem{code: codeInvalidParams, message: "Unknown tool."}
 
+var emptyObject = []byte("{}")
+
 var badArguments = &problem{code: codeInvalidParams, message: `The member "arguments" must be an object.`}
 
 // callTool takes a call through its doors: resolve, judge, dispatch, render.
@@ -41,12 +43,12 @@ func (x *exchange) callTool() *answer {
 	if !tool.Online() {
 		return x.toolError(offlineText, metaExecuted, executedNo, lifecycle.ServiceUnavailable)
 	}
-	if refusal := tool.Judge(arguments); refusal != nil {
-		return x.toolError(refusal.Text, metaCorrectable, boolean(refusal.Correctable), lifecycle.InputValidation)
-	}
-	request, err := tool.Encode(arguments)
+	request, refusal, err := tool.Judge(arguments)
 	if err != nil {
-		return x.fault("encode the request", lifecycle.InputProcessing, err)
+		return x.fault("judge the arguments", lifecycle.InputProcessing, err)
+	}
+	if refusal != nil {
+		return x.toolError(refusal.Text, metaCorrectable, boolean(refusal.Correctable), lifecycle.InputValidation)
 	}
 	response, err := tool.Dispatch(x.r.Context(), x.participant, request)
 	if err != nil {
@@ -54,13 +56,9 @@ func (x *exchange) callTool() *answer {
 		if !errors.As(err, &failure) {
 			return x.fault("dispatch the call", lifecycle.Internal, err)
 		}
-		return x.failure(failure)
+		return x.failure(arguments, failure)
 	}
-	result, err := tool.Decode(response)
-	if err != nil {
-		return x.fault("decode the response", lifecycle.Serialization, err)
-	}
-	return x.result(&result)
+	return x.result(response)
 }
 
 // toolName is the name that the call asks for. Whatever is not a name resolves to nothing, on the same path as a name
@@ -74,35 +72,22 @@ func (x *exchange) toolName() string {
 }
 
 // result renders what the tool answered (tools.md, "Results").
-func (x *exchange) result(r *Result) *answer {
-	parts := make([][]byte, 0, 5)
-	parts = append(parts, resultContent, r.Content)
-	outcome, class := lifecycle.Success, lifecycle.None
-	switch {
-	case r.IsError:
-		// An error result carries no structured content.
-		parts = append(parts, resultIsError)
-		outcome, class = lifecycle.ToolError, lifecycle.Service
-	case r.Structured != nil:
-		parts = append(parts, resultStructured, r.Structured)
+func (x *exchange) result(response []byte) *answer {
+	b, isError, err := x.tool.AppendResult(x.begin(), response)
+	if err != nil {
+		return x.fault("read the response", lifecycle.Serialization, err)
 	}
-	tail := append(make([]byte, 0, 96), `,"_meta":{"`+metaType+`":`...)
-	parts = append(parts, append(appendString(tail, x.tool.ResultType()), "}}"...))
-	a := x.succeed(parts...)
-	a.outcome, a.class = outcome, class
+	b = append(b, `,"_meta":{"`+metaType+`":`...)
+	a := x.end(append(appendString(b, x.tool.ResultType()), '}'))
+	if isError {
+		a.outcome, a.class = lifecycle.ToolError, lifecycle.Service
+	}
 	return a
 }
 
-var (
-	resultContent    = []byte(`{"content":`)
-	resultStructured = []byte(`,"structuredContent":`)
-	resultIsError    = []byte(`,"isError":true`)
-)
-
 // toolError is a result that says no: one text of ours, and one fact under key for programs.
 func (x *exchange) toolError(text, key string, fact []byte, class lifecycle.Class) *answer {
-	b := make([]byte, 0, 128+len(text))
-	b = append(b, `{"content":[{"type":"text","text":`...)
+	b := append(x.begin(), `"content":[{"type":"text","text":`...)
 	b = appendString(b, text)
 	b = append(b, `}],"isError":true`...)
 	if key != "" {
@@ -112,7 +97,7 @@ func (x *exchange) toolError(text, key string, fact []byte, class lifecycle.Clas
 		b = append(b, fact...)
 		b = append(b, '}')
 	}
-	a := x.succeed(append(b, '}'))
+	a := x.end(b)
 	a.outcome, a.class = lifecycle.ToolError, class
 	return a
 }
@@ -127,7 +112,7 @@ func (x *exchange) fault(doing string, class lifecycle.Class, err error) *answer
 }
 
 // failure answers a call that brought no response.
-func (x *exchange) failure(f *Failure) *answer {
+func (x *exchange) failure(arguments []byte, f *Failure) *answer {
 	ctx := x.r.Context()
 	if f.Disagreement {
 		x.h.log.ErrorContext(ctx, "the second door refused what the first let through", "reference", x.reference,
@@ -149,6 +134,9 @@ func (x *exchange) failure(f *Failure) *answer {
 		return x.toolError(internalText(x.reference), "", nil, say.class)
 	}
 	if !say.executed {
+		if text, correctable := x.tool.Explain(arguments, f); text != "" {
+			return x.toolError(text, metaCorrectable, boolean(correctable), say.class)
+		}
 		return x.toolError(say.text, "", nil, say.class)
 	}
 	if f.NotExecuted {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -117,9 +119,11 @@ func TestCall_hidesFaultsOfOurOwn(t *testing.T) {
 		tool  tool
 		class lifecycle.Class
 	}{
-		{"encoder", tool{encode: func([]byte) ([]byte, error) { return nil, canary }}, lifecycle.InputProcessing},
+		{"gate", tool{judge: func([]byte) ([]byte, error) { return nil, canary }}, lifecycle.InputProcessing},
 		{"dispatcher", tool{call: func(context.Context, []byte) ([]byte, error) { return nil, canary }}, lifecycle.Internal},
-		{"decoder", tool{decode: func([]byte) (mcp.Result, error) { return mcp.Result{}, canary }}, lifecycle.Serialization},
+		{"result", tool{result: func(dst []byte) ([]byte, bool, error) {
+			return append(dst, "canary"...), false, canary
+		}}, lifecycle.Serialization},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -168,21 +172,79 @@ func TestCall_rendersARefusalOfTheGate(t *testing.T) {
 func TestCall_rendersResults(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		name   string
-		result mcp.Result
-		want   string
+		name    string
+		members string
+		isError bool
+		outcome lifecycle.Outcome
 	}{
-		{"text only", mcp.Result{Content: []byte(`[{"type":"text","text":"x"}]`)},
-			`{"content":[{"type":"text","text":"x"}],"_meta":{"dev.sallyport/type":"test.v1.Response"}}`},
-		{"structured", mcp.Result{Content: []byte(`[]`), Structured: []byte(`{"a":1}`)},
-			`{"content":[],"structuredContent":{"a":1},"_meta":{"dev.sallyport/type":"test.v1.Response"}}`},
-		{"error without structured content", mcp.Result{Content: []byte(`[]`), Structured: []byte(`{"a":1}`), IsError: true},
-			`{"content":[],"isError":true,"_meta":{"dev.sallyport/type":"test.v1.Response"}}`},
+		{"text only", `"content":[{"type":"text","text":"x"}]`, false, lifecycle.Success},
+		{"structured", `"structuredContent":{"a":1},"content":[]`, false, lifecycle.Success},
+		{"error of the service's own", `"content":[],"isError":true`, true, lifecycle.ToolError},
+		{"longer than net/http holds back", `"content":[` + strings.Repeat("1,", 8<<10) + `1]`, false, lifecycle.Success},
+		{"larger than any buffer that is kept", `"content":[` + strings.Repeat("1,", 1<<20) + `1]`, false, lifecycle.Success},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, catalog{{name: "a", decode: func([]byte) (mcp.Result, error) { return test.result, nil }}})
-			expectBody(t, s.do(t, call{body: callA}).body, `{"jsonrpc":"2.0","id":1,"result":`+test.want+`}`)
+			s := start(t, catalog{{name: "a", result: func(dst []byte) ([]byte, bool, error) {
+				return append(dst, test.members...), test.isError, nil
+			}}})
+			got := s.do(t, call{body: callA})
+			expectBody(t, got.body, `{"jsonrpc":"2.0","id":1,"result":{`+test.members+`,"_meta":{"dev.sallyport/type":"test.v1.Response"}}}`)
+			if length := got.header.Get("Content-Length"); length != strconv.Itoa(len(got.body)) {
+				t.Errorf("Content-Length %q for %d bytes", length, len(got.body))
+			}
+			if settled := <-s.settlements.tell; settled.Outcome != test.outcome {
+				t.Errorf("settled as %s", settled.Outcome)
+			}
+		})
+	}
+}
+
+// What an earlier request left in a reused buffer shows in no later answer, and answers of requests that run at the
+// same time do not mix.
+func TestCall_sharesNoBufferBetweenRequests(t *testing.T) {
+	t.Parallel()
+	s := start(t, catalog{{name: "a"}})
+	var clients sync.WaitGroup
+	for i := range 8 {
+		clients.Go(func() {
+			for j := range 50 {
+				arguments := fmt.Sprintf(`{"x":"%d-%s"}`, i, strings.Repeat("y", (i*j*37)%3000))
+				got := s.do(t, call{body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":` + arguments + `}}`})
+				if want := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":{"structuredContent":%s,"content":[{"type":"text","text":%q}],`+
+					`"_meta":{"dev.sallyport/type":"test.v1.Response"}}}`, arguments, arguments); got.body != want {
+					t.Errorf("got  %s\nwant %s", got.body, want)
+				}
+			}
+		})
+	}
+	clients.Wait()
+}
+
+// What the service said is shown as the other room words it; the codes that have one text for all stay as they are.
+func TestCall_showsWhatTheServiceSaid(t *testing.T) {
+	t.Parallel()
+	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
+		t.Run(code.String(), func(t *testing.T) {
+			t.Parallel()
+			tools := failing(&mcp.Failure{Code: code})
+			tools[0].explain = func(arguments []byte, f *mcp.Failure) (string, bool) {
+				if string(arguments) != `{"x":"canary"}` || f.Code != code {
+					t.Errorf("explain %s, %v", arguments, f)
+				}
+				return "no \"{x}\"", code == codes.InvalidArgument
+			}
+			got := start(t, tools).do(t, call{body: callA})
+			said := `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"no \"{x}\""}],"isError":true,` +
+				`"_meta":{"dev.sallyport/correctable":` + strconv.FormatBool(code == codes.InvalidArgument) + `}}}`
+			switch code {
+			case codes.Canceled, codes.Unknown, codes.DeadlineExceeded, codes.Internal, codes.Unavailable, codes.DataLoss, codes.Unauthenticated:
+				if strings.Contains(got.body, "{x}") {
+					t.Errorf("got %s", got.body)
+				}
+			default:
+				expectBody(t, got.body, said)
+			}
 		})
 	}
 }

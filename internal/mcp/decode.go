@@ -344,7 +344,7 @@ func unquote(v jsontext.Value) []byte {
 func (l *limits) parseRefusal() *answer {
 	return &answer{
 		status:  http.StatusBadRequest,
-		parts:   [][]byte{l.refusal},
+		body:    l.refusal,
 		outcome: lifecycle.Rejected,
 		class:   lifecycle.Decode,
 	}
@@ -354,7 +354,7 @@ func (l *limits) parseRefusal() *answer {
 func envelopeRefusal(id jsontext.Value, message string) *answer {
 	return &answer{
 		status:  http.StatusBadRequest,
-		parts:   [][]byte{errorBody(id, &problem{code: codeInvalidRequest, message: message})},
+		body:    errorBody(id, &problem{code: codeInvalidRequest, message: message}),
 		outcome: lifecycle.Rejected,
 		class:   lifecycle.Envelope,
 	}

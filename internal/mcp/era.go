@@ -145,11 +145,11 @@ func (x *exchange) refuseVersion() *answer {
 	data = append(appendString(data, requested), '}')
 	return &answer{
 		status: http.StatusBadRequest,
-		parts: [][]byte{errorBody(x.message.id, &problem{
+		body: errorBody(x.message.id, &problem{
 			code:    codeUnsupportedVersion,
 			message: "Unsupported protocol version.",
 			data:    data,
-		})},
+		}),
 		outcome: lifecycle.Rejected,
 		class:   lifecycle.Negotiation,
 	}

@@ -32,8 +32,8 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal("the body was changed")
 		}
 		if refusal != nil {
-			if refusal.status != 400 || !json.Valid(refusal.parts[0]) || len(refusal.parts[0]) > 600 {
-				t.Fatalf("refusal %d %s", refusal.status, refusal.parts[0])
+			if refusal.status != 400 || !json.Valid(refusal.body) || len(refusal.body) > 600 {
+				t.Fatalf("refusal %d %s", refusal.status, refusal.body)
 			}
 			return
 		}

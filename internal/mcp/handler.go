@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,7 +43,8 @@ type Options struct {
 	Authenticator Authenticator
 	// Logger gets faults of ours. Nil is slog's default.
 	Logger *slog.Logger
-	// Settled is told of every request once, after its answer was written. It must not block. Nil tells nobody.
+	// Settled is told of every request once, after its answer was written. It must not block, and the settlement is its
+	// own only until it returns. Nil tells nobody.
 	Settled func(ctx context.Context, s *lifecycle.Settlement)
 	// MaxBodyBytes is the largest request body; 0 means [DefaultMaxBodyBytes].
 	MaxBodyBytes int64
@@ -118,7 +120,7 @@ func New(o Options) (*Handler, error) {
 	return h, nil
 }
 
-// exchange is one request on its way through: each step establishes its facts here once.
+// exchange is one request on its way through: each step establishes its facts here once. Exchanges are reused.
 type exchange struct {
 	h       *Handler
 	r       *http.Request
@@ -132,23 +134,48 @@ type exchange struct {
 	version     string
 	tool        Tool
 	reference   string
+
+	// in is the request's body, out the buffer of the answer's. Both keep their memory from one request to the next.
+	in, out []byte
+	// reply is the answer of a request that brings a result, and settlement what is said of any.
+	reply      answer
+	settlement lifecycle.Settlement
+}
+
+// exchanges is the one place where the buffers of requests are pooled.
+var exchanges = sync.Pool{New: func() any { return new(exchange) }}
+
+// maxPooled keeps one large request or answer from pinning its memory for good.
+const maxPooled = 1 << 20
+
+// release forgets the request and keeps the buffers. Nothing of the exchange may be used afterwards.
+func (x *exchange) release() {
+	in, out := x.in[:0], x.out[:0]
+	if cap(in) > maxPooled {
+		in = nil
+	}
+	if cap(out) > maxPooled {
+		out = nil
+	}
+	*x = exchange{in: in, out: out}
+	exchanges.Put(x)
 }
 
 // ServeHTTP answers one request: one answer, one write, one settlement.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{h: h, r: r, started: time.Now(), reference: newReference()}
-	body := bodies.Get().(*bytes.Buffer)
-	a := x.answerSafely(w, body)
+	x := exchanges.Get().(*exchange)
+	x.h, x.r, x.started, x.reference = h, r, time.Now(), newReference()
+	a := x.answerSafely(w)
 	if r.Context().Err() != nil {
 		a.outcome, a.class = lifecycle.Cancelled, lifecycle.Transport
 	}
 	a.write(w)
-	releaseBody(body)
 	x.settle(a)
+	x.release()
 }
 
 // answerSafely turns a panic of our own code into the bounded internal error.
-func (x *exchange) answerSafely(w http.ResponseWriter, body *bytes.Buffer) (a *answer) {
+func (x *exchange) answerSafely(w http.ResponseWriter) (a *answer) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			x.h.log.ErrorContext(x.r.Context(), "panic in a request", "reference", x.reference, "method", x.method.name,
@@ -157,11 +184,11 @@ func (x *exchange) answerSafely(w http.ResponseWriter, body *bytes.Buffer) (a *a
 			a = x.internalError()
 		}
 	}()
-	return x.answer(w, body)
+	return x.answer(w)
 }
 
 // answer takes the request through its steps until one of them answers.
-func (x *exchange) answer(w http.ResponseWriter, body *bytes.Buffer) *answer {
+func (x *exchange) answer(w http.ResponseWriter) *answer {
 	if refusal := x.h.door.admit(x.r); refusal != nil {
 		return refusal
 	}
@@ -171,11 +198,11 @@ func (x *exchange) answer(w http.ResponseWriter, body *bytes.Buffer) *answer {
 	if refusal := x.authenticate(); refusal != nil {
 		return refusal
 	}
-	if refusal := x.readBody(w, body); refusal != nil {
+	if refusal := x.readBody(w); refusal != nil {
 		return refusal
 	}
 	var refusal *answer
-	if x.message, refusal = x.h.limits.decode(body.Bytes()); refusal != nil {
+	if x.message, refusal = x.h.limits.decode(x.in); refusal != nil {
 		return refusal
 	}
 	for _, e := range x.h.served {
@@ -234,10 +261,10 @@ func (x *exchange) authenticate() *answer {
 	}
 	a := &answer{
 		status: http.StatusUnauthorized,
-		parts: [][]byte{errorBody(nil, &problem{
+		body: errorBody(nil, &problem{
 			code:    codeUnauthenticated,
 			message: "Valid credentials are needed: send the headers clientId and clientSecret.",
-		})},
+		}),
 		outcome: lifecycle.Rejected,
 		class:   lifecycle.Authentication,
 	}
@@ -262,14 +289,11 @@ func (x *exchange) baseURL() string {
 }
 
 // readBody reads the whole body, so that net/http notices a caller who leaves while the call runs.
-func (x *exchange) readBody(w http.ResponseWriter, body *bytes.Buffer) *answer {
+func (x *exchange) readBody(w http.ResponseWriter) *answer {
 	control := http.NewResponseController(w)
 	// A writer that knows no deadlines is not a network connection, and has no slow body either.
-	deadlines := control.SetReadDeadline(time.Now().Add(x.h.options.BodyTimeout)) == nil
-	if n := x.r.ContentLength; n > 0 {
-		body.Grow(int(n) + bytes.MinRead) // admitted, hence within the limit
-	}
-	_, err := body.ReadFrom(http.MaxBytesReader(w, x.r.Body, x.h.options.MaxBodyBytes))
+	deadlines := control.SetReadDeadline(x.started.Add(x.h.options.BodyTimeout)) == nil
+	err := x.fill(w)
 	if deadlines {
 		_ = control.SetReadDeadline(time.Time{})
 	}
@@ -290,6 +314,28 @@ func (x *exchange) readBody(w http.ResponseWriter, body *bytes.Buffer) *answer {
 	}
 }
 
+// fill reads the body into x.in. net/http itself holds a body to its declared length, which is within the limit.
+func (x *exchange) fill(w http.ResponseWriter) error {
+	source, expected := x.r.Body, int(x.r.ContentLength)
+	if expected < 0 {
+		source, expected = http.MaxBytesReader(w, source, x.h.options.MaxBodyBytes), bytes.MinRead
+	}
+	x.in = slices.Grow(x.in[:0], expected+1) // and room to see the end in
+	for {
+		n, err := source.Read(x.in[len(x.in):cap(x.in)])
+		x.in = x.in[:len(x.in)+n]
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if len(x.in) == cap(x.in) {
+			x.in = slices.Grow(x.in, bytes.MinRead)
+		}
+	}
+}
+
 // takeResponse drops a posted response: this server sends no requests that it could answer.
 func (x *exchange) takeResponse() *answer {
 	x.method = method{name: methodOther}
@@ -303,10 +349,10 @@ func (x *exchange) takeResponse() *answer {
 func unready() *answer {
 	a := &answer{
 		status: http.StatusServiceUnavailable,
-		parts: [][]byte{errorBody(nil, &problem{
+		body: errorBody(nil, &problem{
 			code:    codeUnavailable,
 			message: "This edge has not loaded its tools yet: try again shortly.",
-		})},
+		}),
 		outcome: lifecycle.Failed,
 		class:   lifecycle.ServiceUnavailable,
 	}
@@ -322,21 +368,14 @@ func (x *exchange) fail(p *problem, class lifecycle.Class) *answer {
 	}
 	return &answer{
 		status:  status,
-		parts:   [][]byte{errorBody(x.message.id, p)},
+		body:    errorBody(x.message.id, p),
 		outcome: lifecycle.Rejected,
 		class:   class,
 	}
 }
 
-// succeed is a result, whose parts together are one JSON object.
-func (x *exchange) succeed(result ...[]byte) *answer {
-	return &answer{
-		status:  http.StatusOK,
-		parts:   resultBody(x.message.id, result...),
-		outcome: lifecycle.Success,
-		class:   lifecycle.None,
-	}
-}
+// succeed is a result whose members are these.
+func (x *exchange) succeed(members []byte) *answer { return x.end(append(x.begin(), members...)) }
 
 // internalError is the one text for whatever our own code gets wrong; the reference is in the log.
 func (x *exchange) internalError() *answer {
@@ -346,10 +385,10 @@ func (x *exchange) internalError() *answer {
 	}
 	return &answer{
 		status: status,
-		parts: [][]byte{errorBody(x.message.id, &problem{
+		body: errorBody(x.message.id, &problem{
 			code:    codeInternalError,
 			message: internalText(x.reference),
-		})},
+		}),
 		outcome: lifecycle.Failed,
 		class:   lifecycle.Internal,
 	}
@@ -359,7 +398,8 @@ func (x *exchange) settle(a *answer) {
 	if x.h.options.Settled == nil {
 		return
 	}
-	s := &lifecycle.Settlement{
+	s := &x.settlement
+	*s = lifecycle.Settlement{
 		Reference:       x.reference,
 		Outcome:         a.outcome,
 		Class:           a.class,
@@ -377,16 +417,3 @@ func (x *exchange) settle(a *answer) {
 
 // newReference makes a request's correlation id. It need not be secret, only rare.
 func newReference() string { return strconv.FormatUint(rand.Uint64()|1<<63, 36) }
-
-// bodies are reused between requests: the one place where buffers are pooled.
-var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-// maxPooledBody keeps one large request from pinning its memory for good.
-const maxPooledBody = 1 << 20
-
-func releaseBody(body *bytes.Buffer) {
-	if body.Cap() <= maxPooledBody {
-		body.Reset()
-		bodies.Put(body)
-	}
-}

@@ -98,7 +98,7 @@ func (d *doorman) knownOrigin(origins []string, loopback bool) bool {
 func headRefusal(status int, message string) *answer {
 	return &answer{
 		status:  status,
-		parts:   [][]byte{errorBody(nil, &problem{code: codeInvalidRequest, message: message})},
+		body:    errorBody(nil, &problem{code: codeInvalidRequest, message: message}),
 		outcome: lifecycle.Rejected,
 		class:   lifecycle.Transport,
 	}

@@ -3,12 +3,12 @@ package mcp_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -31,20 +31,21 @@ type tool struct {
 	offline bool
 	refusal *mcp.Refusal
 	call    func(ctx context.Context, request []byte) ([]byte, error)
-	encode  func(arguments []byte) ([]byte, error)
-	decode  func(response []byte) (mcp.Result, error)
+	judge   func(arguments []byte) ([]byte, error)
+	result  func(dst []byte) ([]byte, bool, error)
+	explain func(arguments []byte, f *mcp.Failure) (string, bool)
 }
 
-func (t *tool) Resource() string                    { return "srv://system-api~test.v1.Service/" + t.name }
-func (t *tool) ResultType() string                  { return "test.v1.Response" }
-func (t *tool) Online() bool                        { return !t.offline }
-func (t *tool) Judge(arguments []byte) *mcp.Refusal { return t.refusal }
+func (t *tool) Resource() string   { return "srv://system-api~test.v1.Service/" + t.name }
+func (t *tool) ResultType() string { return "test.v1.Response" }
+func (t *tool) Online() bool       { return !t.offline }
 
-func (t *tool) Encode(arguments []byte) ([]byte, error) {
-	if t.encode != nil {
-		return t.encode(arguments)
+func (t *tool) Judge(arguments []byte) ([]byte, *mcp.Refusal, error) {
+	if t.judge == nil {
+		return slices.Clone(arguments), t.refusal, nil
 	}
-	return arguments, nil
+	request, err := t.judge(arguments)
+	return request, t.refusal, err
 }
 
 func (t *tool) Dispatch(ctx context.Context, _ *participantv1.Participant, request []byte) ([]byte, error) {
@@ -54,12 +55,18 @@ func (t *tool) Dispatch(ctx context.Context, _ *participantv1.Participant, reque
 	return request, nil
 }
 
-func (t *tool) Decode(response []byte) (mcp.Result, error) {
-	if t.decode != nil {
-		return t.decode(response)
+func (t *tool) AppendResult(dst, response []byte) ([]byte, bool, error) {
+	if t.result != nil {
+		return t.result(dst)
 	}
-	text := strconv.Quote(string(response))
-	return mcp.Result{Content: []byte(`[{"type":"text","text":` + text + `}]`), Structured: response}, nil
+	return append(dst, fmt.Sprintf(`"structuredContent":%s,"content":[{"type":"text","text":%q}]`, response, response)...), false, nil
+}
+
+func (t *tool) Explain(arguments []byte, f *mcp.Failure) (string, bool) {
+	if t.explain != nil {
+		return t.explain(arguments, f)
+	}
+	return "", false
 }
 
 // catalog is a sorted list of tools.

@@ -124,7 +124,7 @@ func TestHandler_legacyEra(t *testing.T) {
 		{"tools/list with a _meta that is no object", nil, list(`{"_meta":"x"}`), 200, badParams},
 
 		{"tools/call", nil, toolCall(`{"name":"a","arguments":{"x":1}}`), 200,
-			`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{\"x\":1}"}],"structuredContent":{"x":1},"_meta":{"dev.sallyport/type":"test.v1.Response"}}}`},
+			`{"jsonrpc":"2.0","id":1,"result":{"structuredContent":{"x":1},"content":[{"type":"text","text":"{\"x\":1}"}],"_meta":{"dev.sallyport/type":"test.v1.Response"}}}`},
 		{"tools/call with an escaped name", nil, toolCall(`{"name":"\u0061","arguments":{}}`), 200, `…"structuredContent":{}`},
 		{"tools/call without arguments", nil, toolCall(`{"name":"a"}`), 200, `…"structuredContent":{}`},
 		{"tools/call with null arguments", nil, toolCall(`{"name":"a","arguments":null}`), 200, `…"structuredContent":{}`},

@@ -16,19 +16,18 @@ const instructions = "Each tool is one remote procedure of a service on this pla
 
 // texts are the answers that are the same for every caller, rendered once.
 type texts struct {
-	// initialize is the result by protocol version.
+	// initialize has the members of the result by protocol version.
 	initialize map[string][]byte
 }
 
 func newTexts(h *Handler) texts {
 	t := texts{initialize: make(map[string][]byte)}
 	for _, v := range h.versions() {
-		b := appendString([]byte(`{"protocolVersion":`), v)
+		b := appendString([]byte(`"protocolVersion":`), v)
 		b = append(b, `,"capabilities":{"tools":{}},"serverInfo":{"name":"sallyport","title":"Sallyport","version":`...)
 		b = appendString(b, h.options.Version)
 		b = append(b, `},"instructions":`...)
-		b = appendString(b, instructions)
-		t.initialize[v] = append(b, '}')
+		t.initialize[v] = appendString(b, instructions)
 	}
 	return t
 }
@@ -55,10 +54,8 @@ func (x *exchange) ping() *answer {
 	if refusal := x.checkParams(); refusal != nil {
 		return refusal
 	}
-	return x.succeed(emptyObject)
+	return x.succeed(nil)
 }
-
-var emptyObject = []byte("{}")
 
 // invalidParams is the one answer to params of a wrong shape.
 var invalidParams = &problem{code: codeInvalidParams, message: "The params are not what this method takes."}
@@ -80,13 +77,6 @@ func (x *exchange) needParams() *answer {
 	return x.checkParams()
 }
 
-var (
-	listHead   = []byte(`{"tools":[`)
-	listCursor = []byte(`],"nextCursor":`)
-	listTail   = []byte(`]}`)
-	comma      = []byte(",")
-)
-
 // listTools gives one page of what the caller sees (tools.md, "Order and pages").
 func (x *exchange) listTools() *answer {
 	if refusal := x.checkParams(); refusal != nil {
@@ -101,20 +91,19 @@ func (x *exchange) listTools() *answer {
 		}
 	}
 	definitions, next := x.snapshot.Page(x.participant, after, x.h.options.PageSize)
-	parts := make([][]byte, 0, 2*len(definitions)+3)
-	parts = append(parts, listHead)
+	b := append(x.begin(), `"tools":[`...)
 	for i, definition := range definitions {
 		if i > 0 {
-			parts = append(parts, comma)
+			b = append(b, ',')
 		}
-		parts = append(parts, definition)
+		b = append(b, definition...)
 	}
-	if next == "" {
-		parts = append(parts, listTail)
-	} else {
-		parts = append(parts, listCursor, append(appendString(nil, contract.EncodeCursor(next)), '}'))
+	b = append(b, ']')
+	if next != "" {
+		b = append(b, `,"nextCursor":`...)
+		b = appendString(b, contract.EncodeCursor(next))
 	}
-	return x.succeed(parts...)
+	return x.end(b)
 }
 
 var badCursor = &problem{code: codeInvalidParams, message: "The cursor is not one of ours: list again without it."}

@@ -38,15 +38,19 @@ type Tool interface {
 	ResultType() string
 	// Online says whether an instance serves the tool now.
 	Online() bool
-	// Judge judges arguments, which are one JSON object that the strict decoder read; nil accepts them.
-	Judge(arguments []byte) *Refusal
-	// Encode turns accepted arguments into the request on the wire.
-	Encode(arguments []byte) ([]byte, error)
+	// Judge turns arguments, which are one JSON object that the strict decoder read, into the request on the wire, or
+	// refuses them. An error is a fault of ours.
+	Judge(arguments []byte) (request []byte, refusal *Refusal, err error)
 	// Dispatch sends the request to an instance and returns its response. An error is a *[Failure], or a fault of ours.
 	// It returns when ctx ends.
 	Dispatch(ctx context.Context, p *participantv1.Participant, request []byte) ([]byte, error)
-	// Decode turns the response into a result.
-	Decode(response []byte) (Result, error)
+	// AppendResult appends the members of the result object that the response is, without its braces and with at least
+	// one member; isError says that the service itself calls its answer an error, which the members say too. An error
+	// is a response that cannot be what the service meant; what was appended then does not count.
+	AppendResult(dst, response []byte) (result []byte, isError bool, err error)
+	// Explain gives what the service said about a failed call in words that may be shown to the caller, who sent the
+	// arguments, and whether corrected arguments may succeed. Without such words the text is empty.
+	Explain(arguments []byte, f *Failure) (text string, correctable bool)
 }
 
 // Refusal is the gate's no, in words of ours only.
@@ -54,16 +58,6 @@ type Refusal struct {
 	Text string
 	// Correctable says whether corrected arguments may succeed.
 	Correctable bool
-}
-
-// Result is what a tool answered, as JSON.
-type Result struct {
-	// Content is a JSON array of content blocks.
-	Content []byte
-	// Structured is a JSON object, or nil.
-	Structured []byte
-	// IsError says that the service itself calls its answer an error.
-	IsError bool
 }
 
 // Failure is a call that brought no response.

@@ -1,0 +1,63 @@
+package catalog
+
+import (
+	"fmt"
+
+	"github.com/sallyport-dev/sallyport/internal/contract"
+	"github.com/sallyport-dev/sallyport/internal/gate"
+	"github.com/sallyport-dev/sallyport/internal/transcode"
+)
+
+// CallPlan takes the calls of one function over the boundary: arguments become a request on the wire or a refusal, and
+// a response on the wire becomes the members of a result. It is compiled once, at the first call, and is immutable and
+// safe for concurrent use.
+type CallPlan struct {
+	gate  *gate.Gate
+	codec *transcode.Codec
+}
+
+// compileCalls compiles the plan of a function. An error is a defect of the contract or of ours: what is published
+// cannot be called.
+func compileCalls(t *contract.Tool) (p *CallPlan, err error) {
+	defer recovered(&err)
+	p = new(CallPlan)
+	if p.gate, err = gate.Compile(t.Input); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Resource(), err)
+	}
+	if p.codec, err = transcode.Compile(t.Descriptor.Input(), t.Result, t.Profile); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Resource(), err)
+	}
+	return p, nil
+}
+
+// Judge turns arguments, one JSON value that the strict decoder accepted, into the request on the wire, which is the
+// caller's, or refuses them. An error is a defect of ours; its text may quote the arguments and is for the log alone.
+func (p *CallPlan) Judge(arguments []byte) (request []byte, refusal *gate.Refusal, err error) {
+	if refusal = p.gate.Judge(arguments); refusal != nil {
+		return nil, refusal, nil
+	}
+	request, err = p.codec.Encode(arguments)
+	return request, nil, err
+}
+
+// AppendResult appends the members of the result object that the response is, without braces: the structured content
+// first, where there is any, then the content blocks, then isError where the service authored an error, which isError
+// reports as well. On an error dst is returned as it was; the service sent what its contract does not allow, and the
+// error's text may quote it and is for the log alone.
+func (p *CallPlan) AppendResult(dst, response []byte) (result []byte, isError bool, err error) {
+	r, err := p.codec.Decode(response)
+	if err != nil {
+		return dst, false, err
+	}
+	if r.Structured != nil && !r.IsError {
+		dst = append(dst, `"structuredContent":`...)
+		dst = append(dst, r.Structured...)
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `"content":`...)
+	dst = append(dst, r.Content...)
+	if r.IsError {
+		dst = append(dst, `,"isError":true`...)
+	}
+	return dst, r.IsError, nil
+}

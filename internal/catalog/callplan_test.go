@@ -1,0 +1,82 @@
+package catalog_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sallyport-dev/sallyport/internal/catalog"
+)
+
+// A plan is compiled once, whoever asks first, and every snapshot that shows the contract has the same one.
+func TestEntry_callPlanIsCompiledOncePerContract(t *testing.T) {
+	h := open(t, nil)
+	first := h.contract(orderService("FindById"))
+	w := newWorld().serves(zone, orders, first)
+	resolve := func(s *catalog.Snapshot) *catalog.Entry {
+		t.Helper()
+		e, ok := s.Resolve(app, hash(zone, orders, "FindById"))
+		if !ok {
+			t.Fatal("the tool does not resolve")
+		}
+		return e
+	}
+	entry := resolve(h.show(w.view()))
+	plans := make([]*catalog.CallPlan, 8)
+	var callers sync.WaitGroup
+	for i := range plans {
+		callers.Go(func() {
+			var err error
+			if plans[i], err = entry.CallPlan(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	callers.Wait()
+	for _, change := range []struct {
+		name string
+		view func() *world
+		same bool
+	}{
+		{"another caller", func() *world { return w }, true},
+		{"one more instance", func() *world { return w.runs(zone, orders, first, first) }, true},
+		{"no instance", func() *world { return w.runs(zone, orders) }, true},
+		{"an instance again", func() *world { return w.runs(zone, orders, first) }, true},
+		{"another service of the contract", func() *world { return w.serves("app-api", orders, first) }, true},
+		{"another contract", func() *world {
+			return w.serves(zone, orders, h.contract(orderService("FindById", "Cancel")))
+		}, false},
+	} {
+		plan, err := resolve(h.show(change.view().view())).CallPlan()
+		if err != nil {
+			t.Fatalf("%s: %v", change.name, err)
+		}
+		if same := plan == plans[0]; same != change.same {
+			t.Errorf("%s: the same plan: %t", change.name, same)
+		}
+	}
+	for _, plan := range plans {
+		if plan != plans[0] {
+			t.Error("two callers got two plans")
+		}
+	}
+}
+
+func TestCallPlan_rendersResults(t *testing.T) {
+	h := open(t, nil)
+	e, ok := h.show(newWorld().serves(zone, orders, h.contract(orderService("FindById"))).view()).Resolve(app, hash(zone, orders, "FindById"))
+	if !ok || e.Resource() != "srv://"+zone+"~"+orders+"/FindById" {
+		t.Fatalf("got %+v, %t", e, ok)
+	}
+	plan, err := e.CallPlan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, isError, err := plan.AppendResult([]byte("{"), []byte("\x0a\x04A-17"))
+	if want := `{"structuredContent":{"id":"A-17"},"content":[{"type":"text","text":"{\"id\":\"A-17\"}"}]`; string(got) != want || isError || err != nil {
+		t.Errorf("got  %s, %t, %v\nwant %s", got, isError, err, want)
+	}
+	if got, _, err := plan.AppendResult([]byte("{"), []byte("\x0a\x04A")); string(got) != "{" || err == nil || strings.Contains(err.Error(), "A-17") {
+		t.Errorf("a cut response gives %s, %v", got, err)
+	}
+}
