@@ -19,6 +19,10 @@ func (d *deriver) anyMessage() *Node {
 		return d.any
 	}
 	d.any = &Node{Kind: AnyMessage, Type: string(anyName)}
+	// Rules that are waived where a message is used say nothing of what an Any carries: it is one node everywhere.
+	outer := d.unruled
+	d.unruled = false
+	defer func() { d.unruled = outer }()
 	if !d.input {
 		// What a result carries is the service's choice, and nothing is judged.
 		return d.any

@@ -130,6 +130,8 @@ func keywords(n *Node) string {
 	}
 	if n.Const && len(n.Enum) == 1 {
 		out.WriteString(`,"const":` + n.Enum[0].JSON)
+	} else if n.Enum != nil && len(n.Enum) == 0 {
+		out.WriteString(`,"not":{}`) // rules that no value keeps; an empty enum is refused by validators
 	} else if n.Enum != nil {
 		out.WriteString(`,"enum":[` + literals(n.Enum) + `]`)
 	}

@@ -84,10 +84,13 @@ type deriver struct {
 	profile Profile
 	top     protoreflect.MessageDescriptor
 
-	messages map[protoreflect.FullName]*Node
+	messages map[messageKey]*Node
 	enums    map[protoreflect.FullName]*Node
 	any      *Node
 	narrowed []narrowedAny
+	// unruled is set while a message is derived to which protovalidate's rules do not apply (see embedded).
+	unruled bool
+	ruled   map[protoreflect.FullName]bool
 	// problems are kept by the node they make underivable: a type that only an Any could carry is left out instead.
 	problems map[*Node][]error
 }
@@ -95,7 +98,8 @@ type deriver struct {
 func newDeriver(md protoreflect.MessageDescriptor, p Profile, input bool) *deriver {
 	return &deriver{
 		input: input, profile: p, top: md,
-		messages: map[protoreflect.FullName]*Node{},
+		messages: map[messageKey]*Node{},
+		ruled:    map[protoreflect.FullName]bool{},
 		enums:    map[protoreflect.FullName]*Node{},
 		problems: map[*Node][]error{},
 	}
@@ -124,7 +128,7 @@ func (d *deriver) document(root *Place) (*Document, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Document{root: root, json: text, message: d.top, profile: d.profile}, warnings, nil
+	return &Document{root: root, json: text, message: d.top, profile: d.profile, unsaid: unsaid(root.Node)}, warnings, nil
 }
 
 // without is the root's node less its content field. The root alone loses it: where the type occurs deeper, the field
@@ -157,12 +161,13 @@ func (d *deriver) message(md protoreflect.MessageDescriptor) *Node {
 	if md.FullName() == anyName {
 		return d.anyMessage()
 	}
-	if n := d.messages[md.FullName()]; n != nil {
+	key := messageKey{md.FullName(), d.unruled}
+	if n := d.messages[key]; n != nil {
 		return n
 	}
-	n := &Node{Kind: Object, Type: string(md.FullName()), Description: leadingComment(md), Loose: !d.input}
+	n := &Node{Kind: Object, Type: key.definition(), Description: leadingComment(md), Loose: !d.input}
 	n.Deprecated = deprecated(md)
-	d.messages[md.FullName()] = n
+	d.messages[key] = n
 	if md.FullName() == emptyName {
 		// Closed in both directions: an Empty has nothing to grow (tools.md, "Results").
 		n.Type, n.Description, n.Loose = "", "", false
@@ -174,7 +179,7 @@ func (d *deriver) message(md protoreflect.MessageDescriptor) *Node {
 	}
 	d.fields(n, md)
 	d.oneofs(n, md)
-	if d.input {
+	if d.input && !d.unruled {
 		d.messageRules(n, md)
 	}
 	return n
@@ -193,7 +198,7 @@ func (d *deriver) fields(n *Node, md protoreflect.MessageDescriptor) {
 		}
 		byJSON[fd.JSONName()] = fd
 		if !Visible(fd, d.input) {
-			if d.input && required(fd) {
+			if d.input && d.required(fd) {
 				d.problem(n, "field %s: it is required, but no caller can give it, since it is hidden or output-only; drop one of the two",
 					fd.FullName())
 			}
@@ -211,16 +216,19 @@ func (d *deriver) fields(n *Node, md protoreflect.MessageDescriptor) {
 		published[name] = fd
 		n.Properties = append(n.Properties, Property{
 			Name:     name,
-			Required: d.input && required(fd),
+			Required: d.input && d.required(fd),
 			Field:    fd,
-			Place:    d.place(n, fd),
 		})
+		p := &n.Properties[len(n.Properties)-1]
+		var absent bool
+		p.Place, absent = d.place(n, fd)
+		p.UnsaidAbsent = absent && !p.Required
 	}
 }
 
-// place derives what a field's property publishes.
-func (d *deriver) place(owner *Node, fd protoreflect.FieldDescriptor) Place {
-	place := Place{Description: fieldDescription(fd), Deprecated: deprecated(fd)}
+// place derives what a field's property publishes, and whether its absence is to be judged by protovalidate.
+func (d *deriver) place(owner *Node, fd protoreflect.FieldDescriptor) (place Place, absent bool) {
+	place = Place{Description: fieldDescription(fd), Deprecated: deprecated(fd)}
 	for i, text := range FieldOption(fd).GetExamples() {
 		example, err := compact(text)
 		if err != nil {
@@ -229,41 +237,54 @@ func (d *deriver) place(owner *Node, fd protoreflect.FieldDescriptor) Place {
 		}
 		place.Examples = append(place.Examples, example)
 	}
-	var rules *validate.FieldRules
-	if d.input {
-		rules = fieldRules(fd)
+	rules := d.rules(fd)
+	// What is inside a list or a map counts as nothing where the field does.
+	inside := func(part *validate.FieldRules) *validate.FieldRules {
+		if rules.GetIgnore() == validate.Ignore_IGNORE_ALWAYS {
+			return rules
+		}
+		return part
 	}
+	at := use{implicit: !fd.HasPresence()}
+	var left remains
 	switch {
 	case fd.IsMap():
-		place.Node = d.mapNode(owner, fd, rules)
+		place.Node, left = d.mapNode(owner, fd, rules, inside)
 	case fd.IsList():
-		place.Node = &Node{Kind: Array, Elem: d.value(owner, fd, rules.GetRepeated().GetItems(), true)}
-		place.Node.Notes = d.apply(place.Node, owner, fd, rules, true)
+		item, _ := d.value(owner, fd, inside(rules.GetRepeated().GetItems()), use{part: true, implicit: true})
+		place.Node = &Node{Kind: Array, Elem: item}
+		left = d.apply(place.Node, owner, fd, rules, at)
+		place.Node.Notes = left.notes
 	default:
-		value := d.value(owner, fd, rules, !fd.HasPresence())
+		var value *Place
+		value, left = d.value(owner, fd, rules, at)
 		place.Node, place.Notes = value.Node, value.Notes
 	}
-	return place
+	place.Unsaid = left.unsaid
+	return place, left.absent
 }
 
-func (d *deriver) mapNode(owner *Node, fd protoreflect.FieldDescriptor, rules *validate.FieldRules) *Node {
+func (d *deriver) mapNode(owner *Node, fd protoreflect.FieldDescriptor, rules *validate.FieldRules, inside func(*validate.FieldRules) *validate.FieldRules) (*Node, remains) {
+	part := use{part: true, implicit: true}
 	key := d.mapKey(fd.MapKey())
-	keyNotes := d.apply(key, owner, fd.MapKey(), rules.GetMap().GetKeys(), true)
-	n := &Node{Kind: Map, Key: key, Elem: d.value(owner, fd.MapValue(), rules.GetMap().GetValues(), true)}
-	n.Notes = d.apply(n, owner, fd, rules, true)
+	keys := d.apply(key, owner, fd.MapKey(), inside(rules.GetMap().GetKeys()), part)
+	value, _ := d.value(owner, fd.MapValue(), inside(rules.GetMap().GetValues()), part)
+	n := &Node{Kind: Map, Key: key, Elem: value}
+	left := d.apply(n, owner, fd, rules, use{implicit: true})
+	n.Notes = left.notes
 	if d.input && key.Form == Int {
 		n.Notes = append(n.Notes, fmt.Sprintf("Keys are integers from %s to %s.", key.Min, key.Max))
 	}
 	// Of a key only its constraints are published: what its rules say in words belongs to the map.
-	for _, note := range keyNotes {
+	for _, note := range keys.notes {
 		n.Notes = append(n.Notes, "Of each key: "+note)
 	}
-	return n
+	left.unsaid = left.unsaid || keys.unsaid
+	return n, left
 }
 
-// value derives one value of a field: the field's own, an item's, or a map's. Implicit says that its zero value
-// cannot be told from none.
-func (d *deriver) value(owner *Node, fd protoreflect.FieldDescriptor, rules *validate.FieldRules, implicit bool) *Place {
+// value derives one value of a field: the field's own, an item's, or a map's.
+func (d *deriver) value(owner *Node, fd protoreflect.FieldDescriptor, rules *validate.FieldRules, at use) (*Place, remains) {
 	if fd.Message() == nil {
 		n := d.scalar(fd)
 		if n.Type != "" && hasRules(rules) {
@@ -272,20 +293,24 @@ func (d *deriver) value(owner *Node, fd protoreflect.FieldDescriptor, rules *val
 			own.Type = ""
 			n = &own
 		}
-		n.Notes = append(n.Notes[:len(n.Notes):len(n.Notes)], d.apply(n, owner, fd, rules, implicit)...)
-		return &Place{Node: d.finish(n)}
+		left := d.apply(n, owner, fd, rules, at)
+		n.Notes = append(n.Notes[:len(n.Notes):len(n.Notes)], left.notes...)
+		return &Place{Node: d.finish(n), Unsaid: left.unsaid}, left
 	}
 	if n := d.wellKnown(fd.Message()); n != nil {
-		n.Notes = append(n.Notes, d.apply(n, owner, fd, rules, false)...)
-		return &Place{Node: d.finish(n)}
+		left := d.apply(n, owner, fd, rules, at)
+		n.Notes = append(n.Notes, left.notes...)
+		return &Place{Node: d.finish(n), Unsaid: left.unsaid}, left
 	}
-	n := d.message(fd.Message())
-	if n == d.any && rules.GetAny() != nil {
+	n, waived := d.embedded(fd, rules, at)
+	if n == d.any && hasRules(rules) && rules.GetAny() != nil {
 		n = &Node{Kind: AnyMessage}
 		d.narrowed = append(d.narrowed, narrowedAny{n, rules.GetAny()})
 	}
 	// A message is shared: rules on its use are words of the place.
-	return &Place{Node: n, Notes: d.apply(n, owner, fd, rules, false)}
+	left := d.apply(n, owner, fd, rules, at)
+	left.unsaid = left.unsaid || waived
+	return &Place{Node: n, Notes: left.notes, Unsaid: left.unsaid}, left
 }
 
 // finish adds the sentences about a node's final range.
@@ -311,7 +336,7 @@ func (d *deriver) oneofs(n *Node, md protoreflect.MessageDescriptor) {
 				names = append(names, n.Properties[j].Name)
 			}
 		}
-		must := d.input && oneofRequired(od)
+		must := d.input && !d.unruled && oneofRequired(od)
 		if d.requireTogether(n, od, members) {
 			must = true
 		}
@@ -356,7 +381,7 @@ func (d *deriver) requireTogether(n *Node, od protoreflect.OneofDescriptor, memb
 		return false
 	}
 	for _, j := range members {
-		if rules := fieldRules(n.Properties[j].Field); rules.GetRequired() && rules.GetIgnore() != validate.Ignore_IGNORE_ALWAYS {
+		if rules := d.rules(n.Properties[j].Field); rules.GetRequired() && rules.GetIgnore() != validate.Ignore_IGNORE_ALWAYS {
 			d.problem(n, "oneof %s: several of its members are required, but only one can be given; require the oneof with (buf.validate.oneof).required", od.FullName())
 			return false
 		}
@@ -424,15 +449,6 @@ func (d *deriver) problem(n *Node, format string, args ...any) {
 	d.problems[n] = append(d.problems[n], fmt.Errorf(format, args...))
 }
 
-// required reports a field that every caller must give.
-func required(fd protoreflect.FieldDescriptor) bool {
-	if fd.Cardinality() == protoreflect.Required || hasBehavior(fd, annotations.FieldBehavior_REQUIRED) {
-		return true
-	}
-	rules := fieldRules(fd)
-	return rules.GetRequired() && rules.GetIgnore() != validate.Ignore_IGNORE_ALWAYS
-}
-
 func hasBehavior(fd protoreflect.FieldDescriptor, want annotations.FieldBehavior) bool {
 	behaviors := extension[[]annotations.FieldBehavior](fd.Options(), annotations.E_FieldBehavior)
 	for _, b := range behaviors {
@@ -467,11 +483,3 @@ func trailingComment(desc protoreflect.Descriptor) string {
 }
 
 func inOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-func fieldRules(fd protoreflect.FieldDescriptor) *validate.FieldRules {
-	return extension[*validate.FieldRules](fd.Options(), validate.E_Field)
-}
-
-func oneofRequired(od protoreflect.OneofDescriptor) bool {
-	return extension[*validate.OneofRules](od.Options(), validate.E_Oneof).GetRequired()
-}

@@ -2,7 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,12 +12,40 @@ import (
 
 // rule is one protovalidate rule of a place: the keyword it becomes, if there is one, and the words for it.
 type rule struct {
+	// members are the names, in the rules' message, of what the rule was read from.
+	members []protoreflect.Name
 	// set writes the keyword; nil where JSON Schema has none.
 	set func()
 	// words say the rule where no keyword does.
 	words string
 	// allowsZero says that the zero value of the field keeps the rule.
 	allowsZero bool
+	// partly says that some values that the keyword accepts break the rule all the same.
+	partly bool
+}
+
+// of names the members that a rule was read from.
+func (r rule) of(members ...protoreflect.Name) rule {
+	r.members = members
+	return r
+}
+
+// remains is what the rules of one place leave beside its keywords.
+type remains struct {
+	// notes say in words what no keyword says.
+	notes []string
+	// unsaid says that protovalidate has to judge a value that is given.
+	unsaid bool
+	// absent says that protovalidate has to judge the absence of a value.
+	absent bool
+}
+
+// use is where rules stand.
+type use struct {
+	// part is set for the rules of an item, a key or a map's value: nothing is required of those.
+	part bool
+	// implicit says that the zero value cannot be told from none, or is what rules of a part may be waived for.
+	implicit bool
 }
 
 // hasRules reports rules that are to be applied at all.
@@ -26,78 +53,86 @@ func hasRules(rules *validate.FieldRules) bool {
 	return rules != nil && rules.GetIgnore() != validate.Ignore_IGNORE_ALWAYS
 }
 
-// apply publishes the rules of one place on its node, and returns in words what no keyword can say. Implicit says that
-// a zero value cannot be told from none. Nothing is published that protovalidate would not demand: where rules are
-// waived for a zero value, a keyword that refuses it becomes words.
-func (d *deriver) apply(n, owner *Node, fd protoreflect.FieldDescriptor, rules *validate.FieldRules, implicit bool) (notes []string) {
+// apply publishes the rules of one place on its node, and returns what the keywords leave. Nothing is published that
+// protovalidate would not demand: where rules are waived for a zero value, a keyword that refuses it becomes words.
+func (d *deriver) apply(n, owner *Node, fd protoreflect.FieldDescriptor, rules *validate.FieldRules, at use) (left remains) {
 	if !d.input || !hasRules(rules) {
-		return nil
+		return left
 	}
-	waived := implicit && rules.GetIgnore() == validate.Ignore_IGNORE_IF_ZERO_VALUE
+	must := rules.GetRequired() && !at.part
+	waived := at.implicit && rules.GetIgnore() == validate.Ignore_IGNORE_IF_ZERO_VALUE && !must
 	var list []rule
+	if must && at.implicit {
+		list = append(list, notZero(n, fd))
+	}
 	m := rules.ProtoReflect()
 	if typed := m.WhichOneof(m.Descriptor().Oneofs().ByName("type")); typed != nil {
 		if want := rulesName(fd, n); want != string(typed.Name()) {
 			d.problem(owner, "field %s: it has (buf.validate.field).%s rules, which do not fit its type; protovalidate would refuse every message", fd.FullName(), typed.Name())
-			return nil
+			return left
 		}
-		list = d.typedRules(n, fd, m.Get(typed).Message())
+		message := m.Get(typed).Message()
+		list = append(list, d.typedRules(n, fd, message)...)
+		list = append(list, d.foreign(fd, message, list)...)
 	}
+	if len(m.GetUnknown()) > 0 {
+		list = append(list, rule{partly: true})
+	}
+	list = append(list, d.celRules(rules.GetCel(), rules.GetCelExpression(), fd.Message())...)
 	for _, r := range list {
+		if r.set == nil && r.words == "" && !r.partly {
+			continue
+		}
+		said := r.set != nil && (!waived || r.allowsZero)
 		switch {
-		case r.set != nil && (!waived || r.allowsZero):
+		case said:
 			r.set()
 		case r.words != "" && waived && !r.allowsZero:
-			notes = append(notes, "Unless it is left at its default: "+r.words)
+			left.notes = append(left.notes, "Unless it is left at its default: "+r.words)
 		case r.words != "":
-			notes = append(notes, r.words)
+			left.notes = append(left.notes, r.words)
 		}
+		left.unsaid = left.unsaid || !said || r.partly
+		left.absent = left.absent || !at.part && at.implicit && !waived && !must && !r.allowsZero
 	}
-	return append(notes, celWords(rules.GetCel(), rules.GetCelExpression())...)
+	if n.Enum != nil && len(n.Not) > 0 {
+		// One list says what both say.
+		n.Enum = slices.DeleteFunc(slices.Clone(n.Enum), func(l Literal) bool { return sameConstant(n, l, n.Not) })
+		n.Not = nil
+	}
+	return left
 }
 
-// celWords are the messages of CEL rules, which protovalidate judges after the gate.
-func celWords(rules []*validate.Rule, expressions []string) (notes []string) {
-	for _, r := range rules {
-		switch {
-		case r.GetMessage() != "":
-			notes = append(notes, sentence(r.GetMessage()))
-		case r.GetExpression() != "":
-			notes = append(notes, "Must satisfy the CEL rule: "+inOneLine(r.GetExpression()))
+// sameConstant reports a literal whose value is in a list; numbers may be spelled in several ways.
+func sameConstant(n *Node, l Literal, list []Literal) bool {
+	return slices.ContainsFunc(list, func(o Literal) bool {
+		if n.Kind == Integer || n.Kind == Number {
+			return parse(l).Cmp(parse(o)) == 0
 		}
-	}
-	for _, e := range expressions {
-		notes = append(notes, "Must satisfy the CEL rule: "+inOneLine(e))
-	}
-	return notes
+		return l == o
+	})
 }
 
-func sentence(text string) string {
-	text = strings.TrimSpace(text)
-	if text == "" || strings.ContainsAny(text[len(text)-1:], ".!?") {
-		return text
+// notZero is the rule that a required field without presence does not hold its zero value, which protovalidate takes
+// for none.
+func notZero(n *Node, fd protoreflect.FieldDescriptor) rule {
+	one := uint64(1)
+	switch {
+	case n.Kind == Array || n.Kind == Map:
+		return rule{set: func() { atLeast(&n.MinCount, one) }, words: "Must not be empty."}.of("required")
+	case n.Kind == String && fd.Kind() == protoreflect.EnumKind:
+		return enumNarrowed(n, fd, func(v int32) bool { return v != 0 }, "Must not be the default value.", false).of("required")
+	case n.Kind == String && n.Form == Int:
+		return rule{set: func() { n.Not = append(n.Not, literalString("0")) }, words: "Must not be 0."}.of("required")
+	case n.Kind == String:
+		return rule{set: func() { atLeast(&n.MinLength, one) }, words: "Must not be empty."}.of("required")
+	case n.Kind == Integer:
+		return rule{set: func() { n.Not = append(n.Not, literalRaw("0")) }, words: "Must not be 0."}.of("required")
+	case n.Kind == Boolean:
+		return constant(n, literalRaw("true"), false).of("required")
 	}
-	return text + "."
-}
-
-// messageRules publishes the rules of a message in words; protovalidate judges them.
-func (d *deriver) messageRules(n *Node, md protoreflect.MessageDescriptor) {
-	rules := extension[*validate.MessageRules](md.Options(), validate.E_Message)
-	if rules == nil {
-		return
-	}
-	for _, one := range rules.GetOneof() {
-		var names []string
-		for _, field := range one.GetFields() {
-			if i := slices.IndexFunc(n.Properties, func(p Property) bool { return string(p.Field.Name()) == field }); i >= 0 {
-				names = append(names, n.Properties[i].Name)
-			}
-		}
-		if note := oneofNote(names, one.GetRequired(), true); len(names) > 0 && note != "" {
-			n.Notes = append(n.Notes, note)
-		}
-	}
-	n.Notes = append(n.Notes, celWords(rules.GetCel(), rules.GetCelExpression())...)
+	// Of a floating-point number only the positive zero is none. NullValue has no other value.
+	return words("Must not be 0.").of("required")
 }
 
 // rulesName is the member of FieldRules that fits a field, or the value it carries.
@@ -138,32 +173,40 @@ func (d *deriver) typedRules(n *Node, fd protoreflect.FieldDescriptor, m protore
 		if rules.Const == nil {
 			return nil
 		}
-		return []rule{constant(n, literalRaw(strconv.FormatBool(rules.GetConst())), !rules.GetConst())}
+		only := literalRaw(strconv.FormatBool(rules.GetConst()))
+		if n.Kind == String {
+			only = literalString(only.Text) // the key of a map
+		}
+		return []rule{constant(n, only, !rules.GetConst())}
 	case *validate.EnumRules:
 		return enumRules(n, fd, rules)
 	case *validate.RepeatedRules:
 		return []rule{
-			counted(rules.MinItems, "At least %d items.", &n.MinCount, rules.GetMinItems() == 0),
-			counted(rules.MaxItems, "At most %d items.", &n.MaxCount, true),
-			when(rules.GetUnique() && fd.Message() == nil, func() { n.Unique = true }, "The items are unique.", true),
+			lowest(rules.MinItems, "At least %d items.", &n.MinCount).of("min_items"),
+			highest(rules.MaxItems, "At most %d items.", &n.MaxCount).of("max_items"),
+			unique(n, fd, rules.GetUnique()).of("unique"),
 		}
 	case *validate.MapRules:
 		return []rule{
-			counted(rules.MinPairs, "At least %d entries.", &n.MinCount, rules.GetMinPairs() == 0),
-			counted(rules.MaxPairs, "At most %d entries.", &n.MaxCount, true),
+			lowest(rules.MinPairs, "At least %d entries.", &n.MinCount).of("min_pairs"),
+			highest(rules.MaxPairs, "At most %d entries.", &n.MaxCount).of("max_pairs"),
 		}
 	case *validate.AnyRules:
-		return nil // they narrow the accepted types, in finishAny
+		// Said by the accepted types, in finishAny; no Any that a caller can give is the zero value.
+		return []rule{
+			when(len(rules.GetIn()) > 0, func() {}, "One of: "+strings.Join(rules.GetIn(), ", ")+".", true).of("in"),
+			when(len(rules.GetNotIn()) > 0, func() {}, "None of: "+strings.Join(rules.GetNotIn(), ", ")+".", true).of("not_in"),
+		}
 	case *validate.FieldMaskRules:
 		var list []rule
 		if rules.Const != nil {
-			list = append(list, words("Must be the mask %s.", strings.Join(rules.GetConst().GetPaths(), ",")))
+			list = append(list, words("Must be the mask %s.", strings.Join(rules.GetConst().GetPaths(), ",")).of("const"))
 		}
 		if len(rules.GetIn()) > 0 {
-			list = append(list, words("Paths at or below one of: %s.", strings.Join(rules.GetIn(), ", ")))
+			list = append(list, words("Paths at or below one of: %s.", strings.Join(rules.GetIn(), ", ")).of("in"))
 		}
 		if len(rules.GetNotIn()) > 0 {
-			list = append(list, words("No paths at or below: %s.", strings.Join(rules.GetNotIn(), ", ")))
+			list = append(list, words("No paths at or below: %s.", strings.Join(rules.GetNotIn(), ", ")).of("not_in"))
 		}
 		return list
 	case *validate.TimestampRules:
@@ -183,11 +226,52 @@ func when(on bool, set func(), text string, allowsZero bool) rule {
 	return rule{set: set, words: text, allowsZero: allowsZero}
 }
 
-func counted(limit *uint64, format string, to **uint64, allowsZero bool) rule {
+// lowest and highest bound a count or a length. Several rules may: the narrower one holds.
+func lowest(limit *uint64, format string, to **uint64) rule {
 	if limit == nil {
 		return rule{}
 	}
-	return rule{set: func() { *to = limit }, words: fmt.Sprintf(format, *limit), allowsZero: allowsZero}
+	return rule{set: func() { atLeast(to, *limit) }, words: fmt.Sprintf(format, *limit), allowsZero: *limit == 0}
+}
+
+func highest(limit *uint64, format string, to **uint64) rule {
+	if limit == nil {
+		return rule{}
+	}
+	return rule{set: func() { atMost(to, *limit) }, words: fmt.Sprintf(format, *limit), allowsZero: true}
+}
+
+func atLeast(to **uint64, limit uint64) {
+	if *to == nil || **to < limit {
+		*to = &limit
+	}
+}
+
+func atMost(to **uint64, limit uint64) {
+	if *to == nil || **to > limit {
+		*to = &limit
+	}
+}
+
+// unique is the rule that no two items of a list are equal. Protovalidate compares what the fields hold, so that two
+// names of one enum value are equal, and two numbers that one float stands for.
+func unique(n *Node, fd protoreflect.FieldDescriptor, on bool) rule {
+	r := when(on, func() { n.Unique = true }, "The items are unique.", true)
+	switch {
+	case !on:
+	case fd.Message() != nil:
+		r.set = nil
+	case fd.Kind() == protoreflect.EnumKind:
+		numbers := map[protoreflect.EnumNumber]bool{}
+		for i := range fd.Enum().Values().Len() {
+			number := fd.Enum().Values().Get(i).Number()
+			r.partly = r.partly || numbers[number]
+			numbers[number] = true
+		}
+	case fd.Kind() == protoreflect.FloatKind, fd.Kind() == protoreflect.DoubleKind:
+		r.partly = true
+	}
+	return r
 }
 
 func constant(n *Node, value Literal, allowsZero bool) rule {
@@ -209,7 +293,7 @@ func notAmong(n *Node, list []Literal, allowsZero bool) rule {
 	if len(list) == 0 {
 		return rule{}
 	}
-	return rule{set: func() { n.Not = list }, words: "None of: " + texts(list) + ".", allowsZero: allowsZero}
+	return rule{set: func() { n.Not = append(n.Not, list...) }, words: "None of: " + texts(list) + ".", allowsZero: allowsZero}
 }
 
 // intersect keeps a constant that a const rule wrote before: both rules hold.
@@ -230,165 +314,40 @@ func texts(list []Literal) string {
 
 // enumRules narrow the accepted names. Every enum is closed in an input already, so defined_only adds nothing.
 func enumRules(n *Node, fd protoreflect.FieldDescriptor, rules *validate.EnumRules) []rule {
-	values := fd.Enum().Values()
-	narrow := func(keep func(int32) bool, text string, allowsZero bool) rule {
-		return rule{
-			set: func() {
-				n.Enum = slices.DeleteFunc(slices.Clone(n.Enum), func(l Literal) bool {
-					return !keep(int32(values.ByName(protoreflect.Name(l.Text)).Number()))
-				})
-			},
-			words: text, allowsZero: allowsZero,
-		}
-	}
 	named := func(numbers []int32) string {
 		var parts []string
 		for _, number := range numbers {
-			if vd := values.ByNumber(protoreflect.EnumNumber(number)); vd != nil {
+			if vd := fd.Enum().Values().ByNumber(protoreflect.EnumNumber(number)); vd != nil {
 				parts = append(parts, string(vd.Name()))
 			}
 		}
 		return strings.Join(parts, ", ")
 	}
-	if n.Kind != String {
-		return nil // NullValue has one value
-	}
 	var list []rule
 	if rules.Const != nil {
-		only := []int32{rules.GetConst()}
-		list = append(list, narrow(func(v int32) bool { return v == only[0] }, "Must be "+named(only)+".", only[0] == 0))
+		only := rules.GetConst()
+		list = append(list, enumNarrowed(n, fd, func(v int32) bool { return v == only }, "Must be "+named([]int32{only})+".", only == 0).of("const"))
 	}
 	if in := rules.GetIn(); len(in) > 0 {
-		list = append(list, narrow(func(v int32) bool { return slices.Contains(in, v) }, "One of: "+named(in)+".", slices.Contains(in, 0)))
+		list = append(list, enumNarrowed(n, fd, func(v int32) bool { return slices.Contains(in, v) }, "One of: "+named(in)+".", slices.Contains(in, 0)).of("in"))
 	}
 	if not := rules.GetNotIn(); len(not) > 0 {
-		list = append(list, narrow(func(v int32) bool { return !slices.Contains(not, v) }, "None of: "+named(not)+".", !slices.Contains(not, 0)))
+		list = append(list, enumNarrowed(n, fd, func(v int32) bool { return !slices.Contains(not, v) }, "None of: "+named(not)+".", !slices.Contains(not, 0)).of("not_in"))
 	}
 	return list
 }
 
-// numericRules are the rules of all numbers, whose messages share their field names.
-func numericRules(n *Node, m protoreflect.Message) []rule {
-	get := func(name protoreflect.Name) (Literal, bool) {
-		fd := m.Descriptor().Fields().ByName(name)
-		if fd == nil || !m.Has(fd) {
-			return Literal{}, false
-		}
-		return numberLiteral(n, fd, m.Get(fd))
+func enumNarrowed(n *Node, fd protoreflect.FieldDescriptor, keep func(int32) bool, text string, allowsZero bool) rule {
+	if n.Kind != String {
+		return rule{words: text, allowsZero: allowsZero} // NullValue, whose one value no list narrows
 	}
-	all := func(name protoreflect.Name) (list []Literal) {
-		fd := m.Descriptor().Fields().ByName(name)
-		for i := range m.Get(fd).List().Len() {
-			if l, ok := numberLiteral(n, fd, m.Get(fd).List().Get(i)); ok {
-				list = append(list, l)
-			}
-		}
-		return list
+	values := fd.Enum().Values()
+	return rule{
+		set: func() {
+			n.Enum = slices.DeleteFunc(slices.Clone(n.Enum), func(l Literal) bool {
+				return !keep(int32(values.ByName(protoreflect.Name(l.Text)).Number()))
+			})
+		},
+		words: text, allowsZero: allowsZero,
 	}
-	isZero := func(l Literal) bool { return parse(l).Sign() == 0 }
-
-	var list []rule
-	if c, ok := get("const"); ok {
-		list = append(list, constant(n, c, isZero(c)))
-	}
-	list = append(list, ranged(n, get)...)
-	in, notIn := all("in"), all("not_in")
-	return append(list,
-		among(n, in, slices.ContainsFunc(in, isZero)),
-		notAmong(n, notIn, !slices.ContainsFunc(notIn, isZero)))
-}
-
-// ranged publishes gt, gte, lt and lte. Ends in the wrong order mean "outside", which no keyword says.
-func ranged(n *Node, get func(protoreflect.Name) (Literal, bool)) []rule {
-	var lower, upper *Bound
-	for _, name := range []protoreflect.Name{"gt", "gte"} {
-		if l, ok := get(name); ok {
-			lower = &Bound{Text: l.Text, Exclusive: name == "gt"}
-		}
-	}
-	for _, name := range []protoreflect.Name{"lt", "lte"} {
-		if l, ok := get(name); ok {
-			upper = &Bound{Text: l.Text, Exclusive: name == "lt"}
-		}
-	}
-	lowerText, upperText := "", ""
-	if lower != nil {
-		lowerText = map[bool]string{true: "greater than ", false: "at least "}[lower.Exclusive] + lower.Text
-	}
-	if upper != nil {
-		upperText = map[bool]string{true: "less than ", false: "at most "}[upper.Exclusive] + upper.Text
-	}
-	if lower != nil && upper != nil {
-		order := parse(literalRaw(upper.Text)).Cmp(parse(literalRaw(lower.Text)))
-		if order < 0 || order == 0 && (lower.Exclusive || upper.Exclusive) {
-			return []rule{words("Must be %s or %s.", upperText, lowerText)}
-		}
-	}
-	var list []rule
-	if lower != nil {
-		sign := parse(literalRaw(lower.Text)).Sign()
-		list = append(list, rule{
-			set: func() { raise(n, lower) }, words: "Must be " + lowerText + ".",
-			allowsZero: sign < 0 || sign == 0 && !lower.Exclusive,
-		})
-	}
-	if upper != nil {
-		sign := parse(literalRaw(upper.Text)).Sign()
-		list = append(list, rule{
-			set: func() { cut(n, upper) }, words: "Must be " + upperText + ".",
-			allowsZero: sign > 0 || sign == 0 && !upper.Exclusive,
-		})
-	}
-	return list
-}
-
-// raise and cut narrow a range: of integers by the next one, of other numbers by the bound as it stands.
-func raise(n *Node, b *Bound) {
-	if n.Kind == Number {
-		n.Lower = b
-		return
-	}
-	v, _ := new(big.Int).SetString(b.Text, 10)
-	if b.Exclusive {
-		v.Add(v, big.NewInt(1))
-	}
-	n.Min = v
-}
-
-func cut(n *Node, b *Bound) {
-	if n.Kind == Number {
-		n.Upper = b
-		return
-	}
-	v, _ := new(big.Int).SetString(b.Text, 10)
-	if b.Exclusive {
-		v.Sub(v, big.NewInt(1))
-	}
-	n.Max = v
-}
-
-// numberLiteral writes a rule's number as the node writes its values. What is not finite cannot be written.
-func numberLiteral(n *Node, fd protoreflect.FieldDescriptor, v protoreflect.Value) (Literal, bool) {
-	var text string
-	switch fd.Kind() {
-	case protoreflect.FloatKind:
-		text = strconv.FormatFloat(v.Float(), 'g', -1, 32)
-	case protoreflect.DoubleKind:
-		text = strconv.FormatFloat(v.Float(), 'g', -1, 64)
-	default:
-		text = v.String()
-	}
-	if strings.ContainsAny(text, "IN") {
-		return Literal{}, false
-	}
-	if n.Kind == String {
-		return Literal{JSON: `"` + text + `"`, Text: text}, true
-	}
-	return literalRaw(text), true
-}
-
-// parse reads a literal of a number exactly. The text is ours and finite.
-func parse(l Literal) Decimal {
-	d, _ := ParseDecimal(l.Text)
-	return d
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -16,29 +17,25 @@ import (
 
 // stringRules lists the rules of a string.
 func stringRules(n *Node, rules *validate.StringRules) []rule {
-	minLen, maxLen := rules.MinLen, rules.MaxLen
-	if rules.Len != nil {
-		minLen, maxLen = rules.Len, rules.Len
-	}
 	list := []rule{
-		counted(minLen, "At least %d characters.", &n.MinLength, minLen == nil || *minLen == 0),
-		counted(maxLen, "At most %d characters.", &n.MaxLength, true),
+		lowest(rules.MinLen, "At least %d characters.", &n.MinLength).of("min_len"),
+		highest(rules.MaxLen, "At most %d characters.", &n.MaxLength).of("max_len"),
+	}
+	if rules.Len != nil {
+		exactly := rules.GetLen()
+		set := func() { atLeast(&n.MinLength, exactly); atMost(&n.MaxLength, exactly) }
+		list = append(list, when(true, set, fmt.Sprintf("Exactly %d characters.", exactly), exactly == 0).of("len"))
 	}
 	if rules.Const != nil {
-		list = append(list, constant(n, literalString(rules.GetConst()), rules.GetConst() == ""))
+		list = append(list, constant(n, literalString(rules.GetConst()), rules.GetConst() == "").of("const"))
 	}
-	in, notIn := literalStrings(rules.GetIn()), literalStrings(rules.GetNotIn())
-	empty := func(list []string) bool {
-		for _, s := range list {
-			if s == "" {
-				return true
-			}
-		}
-		return false
-	}
-	list = append(list, among(n, in, empty(rules.GetIn())), notAmong(n, notIn, !empty(rules.GetNotIn())))
-	if source := rules.GetPattern(); source != "" {
-		r := words("Must match the RE2 pattern %s", source)
+	in, notIn := rules.GetIn(), rules.GetNotIn()
+	list = append(list,
+		among(n, literalStrings(in), slices.Contains(in, "")).of("in"),
+		notAmong(n, literalStrings(notIn), !slices.Contains(notIn, "")).of("not_in"))
+	if rules.Pattern != nil {
+		source := rules.GetPattern()
+		r := words("Must match the RE2 pattern %s", source).of("pattern")
 		if re, err := regexp.Compile(source); err == nil {
 			r.allowsZero = re.MatchString("")
 			if portable, ok := portablePattern(source); ok {
@@ -47,22 +44,19 @@ func stringRules(n *Node, rules *validate.StringRules) []rule {
 		}
 		list = append(list, r)
 	}
-	text := func(has bool, allowsZero bool, format string, value any) {
+	text := func(has bool, member protoreflect.Name, allowsZero bool, format string, value any) {
 		if has {
-			list = append(list, rule{words: fmt.Sprintf(format, value), allowsZero: allowsZero})
+			list = append(list, rule{words: fmt.Sprintf(format, value), allowsZero: allowsZero}.of(member))
 		}
 	}
-	text(rules.Prefix != nil, rules.GetPrefix() == "", "Must begin with %s.", quote(rules.GetPrefix()))
-	text(rules.Suffix != nil, rules.GetSuffix() == "", "Must end with %s.", quote(rules.GetSuffix()))
-	text(rules.Contains != nil, rules.GetContains() == "", "Must contain %s.", quote(rules.GetContains()))
-	text(rules.NotContains != nil, true, "Must not contain %s.", quote(rules.GetNotContains()))
-	text(rules.LenBytes != nil, rules.GetLenBytes() == 0, "Exactly %d bytes in UTF-8.", rules.GetLenBytes())
-	text(rules.MinBytes != nil, rules.GetMinBytes() == 0, "At least %d bytes in UTF-8.", rules.GetMinBytes())
-	text(rules.MaxBytes != nil, true, "At most %d bytes in UTF-8.", rules.GetMaxBytes())
-	if r, ok := wellKnownText(n, rules.ProtoReflect()); ok {
-		list = append(list, r)
-	}
-	return list
+	text(rules.Prefix != nil, "prefix", rules.GetPrefix() == "", "Must begin with %s.", quote(rules.GetPrefix()))
+	text(rules.Suffix != nil, "suffix", rules.GetSuffix() == "", "Must end with %s.", quote(rules.GetSuffix()))
+	text(rules.Contains != nil, "contains", rules.GetContains() == "", "Must contain %s.", quote(rules.GetContains()))
+	text(rules.NotContains != nil, "not_contains", rules.GetNotContains() != "", "Must not contain %s.", quote(rules.GetNotContains()))
+	text(rules.LenBytes != nil, "len_bytes", rules.GetLenBytes() == 0, "Exactly %d bytes in UTF-8.", rules.GetLenBytes())
+	text(rules.MinBytes != nil, "min_bytes", rules.GetMinBytes() == 0, "At least %d bytes in UTF-8.", rules.GetMinBytes())
+	text(rules.MaxBytes != nil, "max_bytes", true, "At most %d bytes in UTF-8.", rules.GetMaxBytes())
+	return append(list, wellKnownText(n, rules.ProtoReflect())...)
 }
 
 // formats are the well-known forms of text that JSON Schema has a format for.
@@ -89,46 +83,52 @@ var forms = map[protoreflect.Name]string{
 }
 
 // wellKnownText is the rule of the member set in well_known, if any.
-func wellKnownText(n *Node, m protoreflect.Message) (rule, bool) {
+func wellKnownText(n *Node, m protoreflect.Message) []rule {
 	fd := m.WhichOneof(m.Descriptor().Oneofs().ByName("well_known"))
 	if fd == nil {
-		return rule{}, false
+		return nil
 	}
-	if fd.Kind() == protoreflect.EnumKind {
+	r := rule{}
+	switch {
+	case fd.Kind() == protoreflect.EnumKind:
 		if v := fd.Enum().Values().ByNumber(m.Get(fd).Enum()); v != nil && v.Number() != 0 {
 			name := strings.TrimPrefix(string(v.Name()), "KNOWN_REGEX_")
-			return words("Must be an %s.", strings.ReplaceAll(strings.ToLower(name), "_", " ")), true
+			r = words("Must be an %s.", strings.ReplaceAll(strings.ToLower(name), "_", " "))
+			r.allowsZero = v.Number() == protoreflect.EnumNumber(validate.KnownRegex_KNOWN_REGEX_HTTP_HEADER_VALUE)
+		} else if v == nil {
+			r.partly = true
 		}
-		return rule{}, false
+	case !m.Get(fd).Bool():
+	case formats[fd.Name()] != "" && n.Form == Text:
+		format := formats[fd.Name()]
+		r = rule{set: func() { n.Format = format }, words: "Must be of the format " + format + "."}
+	case forms[fd.Name()] != "":
+		r = rule{words: forms[fd.Name()], allowsZero: fd.Name() == "uri_ref"}
+	default:
+		r = words("Must be of the form %s.", fd.Name())
 	}
-	if !m.Get(fd).Bool() {
-		return rule{}, false
-	}
-	if format := formats[fd.Name()]; format != "" && n.Form == Text {
-		return rule{set: func() { n.Format = format }, words: "Must be of the format " + format + "."}, true
-	}
-	if text := forms[fd.Name()]; text != "" {
-		return rule{words: text}, true
-	}
-	return words("Must be of the form %s.", fd.Name()), true
+	return []rule{r.of(fd.Name())}
 }
 
 // bytesRules lists the rules of bytes. Lengths are of the decoded bytes, which no keyword counts.
 func bytesRules(n *Node, rules *validate.BytesRules) []rule {
 	var list []rule
-	text := func(has bool, allowsZero bool, format string, value any) {
+	text := func(has bool, member protoreflect.Name, allowsZero bool, format string, value any) {
 		if has {
-			list = append(list, rule{words: fmt.Sprintf(format, value), allowsZero: allowsZero})
+			list = append(list, rule{words: fmt.Sprintf(format, value), allowsZero: allowsZero}.of(member))
 		}
 	}
 	encode := base64.StdEncoding.EncodeToString
-	text(rules.Len != nil, rules.GetLen() == 0, "Exactly %d bytes.", rules.GetLen())
-	text(rules.MinLen != nil, rules.GetMinLen() == 0, "At least %d bytes.", rules.GetMinLen())
-	text(rules.MaxLen != nil, true, "At most %d bytes.", rules.GetMaxLen())
-	text(rules.Pattern != nil, false, "The bytes must match the RE2 pattern %s", rules.GetPattern())
-	text(rules.Prefix != nil, len(rules.GetPrefix()) == 0, "Must begin with the bytes of %s.", encode(rules.GetPrefix()))
-	text(rules.Suffix != nil, len(rules.GetSuffix()) == 0, "Must end with the bytes of %s.", encode(rules.GetSuffix()))
-	text(rules.Contains != nil, len(rules.GetContains()) == 0, "Must contain the bytes of %s.", encode(rules.GetContains()))
+	text(rules.Len != nil, "len", rules.GetLen() == 0, "Exactly %d bytes.", rules.GetLen())
+	text(rules.MinLen != nil, "min_len", rules.GetMinLen() == 0, "At least %d bytes.", rules.GetMinLen())
+	text(rules.MaxLen != nil, "max_len", true, "At most %d bytes.", rules.GetMaxLen())
+	if rules.Pattern != nil {
+		re, err := regexp.Compile(rules.GetPattern())
+		text(true, "pattern", err == nil && re.MatchString(""), "The bytes must match the RE2 pattern %s", rules.GetPattern())
+	}
+	text(rules.Prefix != nil, "prefix", len(rules.GetPrefix()) == 0, "Must begin with the bytes of %s.", encode(rules.GetPrefix()))
+	text(rules.Suffix != nil, "suffix", len(rules.GetSuffix()) == 0, "Must end with the bytes of %s.", encode(rules.GetSuffix()))
+	text(rules.Contains != nil, "contains", len(rules.GetContains()) == 0, "Must contain the bytes of %s.", encode(rules.GetContains()))
 	literals := func(values [][]byte) (list []Literal, zero bool) {
 		for _, v := range values {
 			list = append(list, literalString(encode(v)))
@@ -137,15 +137,12 @@ func bytesRules(n *Node, rules *validate.BytesRules) []rule {
 		return list, zero
 	}
 	if rules.Const != nil {
-		list = append(list, constant(n, literalString(encode(rules.GetConst())), len(rules.GetConst()) == 0))
+		list = append(list, constant(n, literalString(encode(rules.GetConst())), len(rules.GetConst()) == 0).of("const"))
 	}
 	in, zeroIn := literals(rules.GetIn())
 	notIn, zeroNotIn := literals(rules.GetNotIn())
-	list = append(list, among(n, in, zeroIn), notAmong(n, notIn, !zeroNotIn))
-	if r, ok := wellKnownText(n, rules.ProtoReflect()); ok {
-		list = append(list, r)
-	}
-	return list
+	list = append(list, among(n, in, zeroIn).of("in"), notAmong(n, notIn, !zeroNotIn).of("not_in"))
+	return append(list, wellKnownText(n, rules.ProtoReflect())...)
 }
 
 // rangeWords says the bounds of timestamps and durations, which are text in JSON and have no keyword.
@@ -160,16 +157,34 @@ func rangeWords(m protoreflect.Message) []rule {
 		return ""
 	}
 	var list []rule
+	var lower, upper string
+	var low, high protoreflect.Message
 	for _, bound := range []struct {
 		name   protoreflect.Name
 		format string
 	}{
-		{"const", "Must be %s."}, {"gt", "Must be greater than %s."}, {"gte", "Must be at least %s."},
-		{"lt", "Must be less than %s."}, {"lte", "Must be at most %s."},
+		{"const", ""}, {"gt", "greater than "}, {"gte", "at least "}, {"lt", "less than "}, {"lte", "at most "},
 	} {
-		if fd := m.Descriptor().Fields().ByName(bound.name); fd != nil && m.Has(fd) {
-			list = append(list, words(bound.format, show(m.Get(fd))))
+		fd := m.Descriptor().Fields().ByName(bound.name)
+		if fd == nil || !m.Has(fd) {
+			continue
 		}
+		switch text := bound.format + show(m.Get(fd)); {
+		case bound.name == "const":
+			list = append(list, words("Must be %s.", text).of("const"))
+		case bound.name[0] == 'g':
+			lower, low = text, m.Get(fd).Message()
+		default:
+			upper, high = text, m.Get(fd).Message()
+		}
+	}
+	switch {
+	case low != nil && high != nil && before(high, low):
+		list = append(list, words("Must be %s or %s.", upper, lower).of(rangeMembers...))
+	case low != nil && high != nil:
+		list = append(list, words("Must be %s and %s.", lower, upper).of(rangeMembers...))
+	case low != nil || high != nil:
+		list = append(list, words("Must be %s.", lower+upper).of(rangeMembers...))
 	}
 	for _, set := range []struct {
 		name   protoreflect.Name
@@ -183,21 +198,27 @@ func rangeWords(m protoreflect.Message) []rule {
 		for i := range m.Get(fd).List().Len() {
 			values = append(values, show(m.Get(fd).List().Get(i)))
 		}
-		list = append(list, words(set.format, strings.Join(values, ", ")))
+		list = append(list, words(set.format, strings.Join(values, ", ")).of(set.name))
 	}
 	return list
 }
 
-func timestampWords(rules *validate.TimestampRules) []rule {
-	var list []rule
-	if rules.GetLtNow() {
-		list = append(list, words("Must be in the past."))
+// before compares two timestamps or two durations, whose fields are alike.
+func before(a, b protoreflect.Message) bool {
+	seconds, nanos := a.Descriptor().Fields().ByName("seconds"), a.Descriptor().Fields().ByName("nanos")
+	if x, y := a.Get(seconds).Int(), b.Get(seconds).Int(); x != y {
+		return x < y
 	}
-	if rules.GetGtNow() {
-		list = append(list, words("Must be in the future."))
+	return a.Get(nanos).Int() < b.Get(nanos).Int()
+}
+
+func timestampWords(rules *validate.TimestampRules) []rule {
+	list := []rule{
+		when(rules.GetLtNow(), nil, "Must be in the past.", false).of("lt_now"),
+		when(rules.GetGtNow(), nil, "Must be in the future.", false).of("gt_now"),
 	}
 	if w := rules.GetWithin(); w != nil {
-		list = append(list, words("Must be within %s of now.", durationText(w)))
+		list = append(list, words("Must be within %s of now.", durationText(w)).of("within"))
 	}
 	return list
 }
