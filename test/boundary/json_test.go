@@ -43,14 +43,14 @@ const carryMethod = "/carrier.v1.Carrier/Carry"
 type verdict int
 
 const (
-	// carried: the text is JSON, and reaches the service unchanged in meaning.
-	carried verdict = iota
-	// invalid: the text is not JSON by RFC 8259. The decoder refuses it.
-	invalid
-	// stricter: RFC 8259 lets the text pass, and our decoder refuses it for the row's reason.
-	stricter
-	// beyond: the text is JSON and strict enough, and the gate refuses it for the row's reason.
-	beyond
+	// isCarried: the text is JSON, and reaches the service unchanged in meaning.
+	isCarried verdict = iota
+	// isInvalid: the text is not JSON by RFC 8259. The decoder refuses it.
+	isInvalid
+	// isStricter: RFC 8259 lets the text pass, and our decoder refuses it for the row's reason.
+	isStricter
+	// isBeyond: the text is JSON and strict enough, and the gate refuses it for the row's reason.
+	isBeyond
 )
 
 // jsonCase is one text as the value of an argument.
@@ -61,16 +61,16 @@ type jsonCase struct {
 	reason string
 }
 
-// One row of each verdict: carried (yes), invalid (no), stricter, beyond.
-func jy(name, text string) jsonCase { return jsonCase{name: name, text: text, verdict: carried} }
-func jn(name, text string) jsonCase { return jsonCase{name: name, text: text, verdict: invalid} }
+// jy, jn, js and jb are rows that are carried, invalid, stricter and beyond.
+func jy(name, text string) jsonCase { return jsonCase{name: name, text: text, verdict: isCarried} }
+func jn(name, text string) jsonCase { return jsonCase{name: name, text: text, verdict: isInvalid} }
 
 func js(name, text, reason string) jsonCase {
-	return jsonCase{name: name, text: text, verdict: stricter, reason: reason}
+	return jsonCase{name: name, text: text, verdict: isStricter, reason: reason}
 }
 
 func jb(name, text, reason string) jsonCase {
-	return jsonCase{name: name, text: text, verdict: beyond, reason: reason}
+	return jsonCase{name: name, text: text, verdict: isBeyond, reason: reason}
 }
 
 // jsonFamily is a group of texts.
@@ -116,7 +116,7 @@ func TestJSON_everyTextIsCarriedOrRefused(t *testing.T) {
 		t.Error("the log repeats arguments")
 	}
 	t.Logf("%d texts: %d carried, %d invalid, %d refused by the decoder though JSON, %d refused by the gate", total,
-		byVerdict[carried], byVerdict[invalid], byVerdict[stricter], byVerdict[beyond])
+		byVerdict[isCarried], byVerdict[isInvalid], byVerdict[isStricter], byVerdict[isBeyond])
 	if total < minimumJSONCases {
 		t.Errorf("%d texts, want at least %d", total, minimumJSONCases)
 	}
@@ -127,37 +127,37 @@ func echoes(_ context.Context, call *seen) ([]byte, error) { return call.wire, n
 
 func checkJSONCase(t *testing.T, h *house, c jsonCase) {
 	// The standard library's parser judges the table's own verdicts; it does not mind invalid UTF-8, which JSON does.
-	if isJSON := json.Valid([]byte(c.text)) && utf8.ValidString(c.text); isJSON == (c.verdict == invalid) {
+	if isJSON := json.Valid([]byte(c.text)) && utf8.ValidString(c.text); isJSON == (c.verdict == isInvalid) {
 		t.Fatalf("the table is wrong: %q is JSON: %v", c.text, isJSON)
 	}
-	if (c.reason != "") != (c.verdict == stricter || c.verdict == beyond) {
+	if (c.reason != "") != (c.verdict == isStricter || c.verdict == isBeyond) {
 		t.Fatalf("the table is wrong: verdict %d with reason %q", c.verdict, c.reason)
 	}
 	arguments := `{"note":"` + canary + `","any":` + c.text + `}`
 	for _, version := range served {
 		r := h.call(version, "carry", arguments)
 		switch c.verdict {
-		case carried:
+		case isCarried:
 			checkCarried(t, r, c.text)
-		case invalid, stricter:
+		case isInvalid, isStricter:
 			if r.status != http.StatusBadRequest || string(r.body) != parseRefusal {
 				t.Errorf("version %s: %d %s", version, r.status, r.body)
 			}
-		case beyond:
+		case isBeyond:
 			if text := r.toolError(); text != wantBeyond {
 				t.Errorf("version %s: %s", version, text)
 			}
 		}
-		if c.verdict != carried && r.seen != nil {
+		if c.verdict != isCarried && r.seen != nil {
 			t.Errorf("version %s: a refused text reached the service", version)
 		}
-		if c.verdict != carried && strings.Contains(fmt.Sprint(r.headers, string(r.body)), canary) {
+		if c.verdict != isCarried && strings.Contains(fmt.Sprint(r.headers, string(r.body)), canary) {
 			t.Errorf("version %s: the refusal repeats arguments", version)
 		}
 	}
 	// The decoder comes before the negotiation of a version.
 	want := -32022
-	if c.verdict == invalid || c.verdict == stricter {
+	if c.verdict == isInvalid || c.verdict == isStricter {
 		want = -32700
 	}
 	if r := h.call(version20260728, "carry", arguments); r.status != http.StatusBadRequest || r.code() != want || r.seen != nil {
@@ -340,42 +340,42 @@ func TestJSON_theBodyIsOneDocument(t *testing.T) {
 		name, body string
 		verdict    verdict
 	}{
-		{"alone", "@", carried},
-		{"spaces around", "  @  ", carried},
-		{"line feeds around", "\n\n@\r\n\t", carried},
-		{"much space", strings.Repeat(" ", 100_000) + "@" + strings.Repeat("\n", 100_000), carried},
-		{"nothing", "", invalid},
-		{"space", " \n", invalid},
-		{"byte order mark", "\ufeff@", invalid},
-		{"byte order mark behind", "@\ufeff", invalid},
-		{"UTF-16 mark", "\xff\xfe@", invalid},
-		{"twice", "@@", invalid},
-		{"twice with a line feed", "@\n@", invalid},
-		{"with a comma", "@,", invalid},
-		{"list without brackets", "@,@", invalid},
-		{"closed twice", "@}", invalid},
-		{"bracket behind", "@]", invalid},
-		{"null behind", "@null", invalid},
-		{"number behind", "@1", invalid},
-		{"empty object behind", "@{}", invalid},
-		{"empty object before", "{}@", invalid},
-		{"NUL before", "\x00@", invalid},
-		{"NUL behind", "@\x00", invalid},
-		{"form feed behind", "@\f", invalid},
-		{"end of file mark", "@\x1a", invalid},
-		{"no-break space before", "\u00a0@", invalid},
-		{"invalid byte behind", "@\xff", invalid},
-		{"line comment before", "// x\n@", invalid},
-		{"block comment behind", "@/* x */", invalid},
-		{"guard", ")]}'\n@", invalid},
-		{"event", "data: @\n\n", invalid},
-		{"chunked by hand", "5a\r\n@\r\n0\r\n\r\n", invalid},
-		{"quoted", `"@`, invalid},
-		{"form", "json=@", invalid},
-		{"record separator", "\x1e@\n", invalid},
-		{"without its last byte", "", invalid},
-		{"without its first byte", "", invalid},
-		{"UTF-16", "", invalid},
+		{"alone", "@", isCarried},
+		{"spaces around", "  @  ", isCarried},
+		{"line feeds around", "\n\n@\r\n\t", isCarried},
+		{"much space", strings.Repeat(" ", 100_000) + "@" + strings.Repeat("\n", 100_000), isCarried},
+		{"nothing", "", isInvalid},
+		{"space", " \n", isInvalid},
+		{"byte order mark", "\ufeff@", isInvalid},
+		{"byte order mark behind", "@\ufeff", isInvalid},
+		{"UTF-16 mark", "\xff\xfe@", isInvalid},
+		{"twice", "@@", isInvalid},
+		{"twice with a line feed", "@\n@", isInvalid},
+		{"with a comma", "@,", isInvalid},
+		{"list without brackets", "@,@", isInvalid},
+		{"closed twice", "@}", isInvalid},
+		{"bracket behind", "@]", isInvalid},
+		{"null behind", "@null", isInvalid},
+		{"number behind", "@1", isInvalid},
+		{"empty object behind", "@{}", isInvalid},
+		{"empty object before", "{}@", isInvalid},
+		{"NUL before", "\x00@", isInvalid},
+		{"NUL behind", "@\x00", isInvalid},
+		{"form feed behind", "@\f", isInvalid},
+		{"end of file mark", "@\x1a", isInvalid},
+		{"no-break space before", "\u00a0@", isInvalid},
+		{"invalid byte behind", "@\xff", isInvalid},
+		{"line comment before", "// x\n@", isInvalid},
+		{"block comment behind", "@/* x */", isInvalid},
+		{"guard", ")]}'\n@", isInvalid},
+		{"event", "data: @\n\n", isInvalid},
+		{"chunked by hand", "5a\r\n@\r\n0\r\n\r\n", isInvalid},
+		{"quoted", `"@`, isInvalid},
+		{"form", "json=@", isInvalid},
+		{"record separator", "\x1e@\n", isInvalid},
+		{"without its last byte", "", isInvalid},
+		{"without its first byte", "", isInvalid},
+		{"UTF-16", "", isInvalid},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			body := strings.ReplaceAll(test.body, "@", sound)
@@ -391,12 +391,12 @@ func TestJSON_theBodyIsOneDocument(t *testing.T) {
 				before := h.witness.count()
 				r := h.post([]byte(body), h.caller.headers(version))
 				switch {
-				case test.verdict == carried && version != version20260728:
+				case test.verdict == isCarried && version != version20260728:
 					r.result()
-				case test.verdict == invalid && (r.status != http.StatusBadRequest || string(r.body) != parseRefusal):
+				case test.verdict == isInvalid && (r.status != http.StatusBadRequest || string(r.body) != parseRefusal):
 					t.Errorf("version %s: %d %s", version, r.status, r.body)
 				}
-				if got := h.witness.count() - before; (got == 1) != (test.verdict == carried && version != version20260728) {
+				if got := h.witness.count() - before; (got == 1) != (test.verdict == isCarried && version != version20260728) {
 					t.Errorf("version %s: %d calls reached the service", version, got)
 				}
 			}
