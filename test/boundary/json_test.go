@@ -83,8 +83,8 @@ func jsonFamilies() []jsonFamily {
 	return slices.Concat(jsonStructure(), jsonNumbers(), jsonStrings())
 }
 
-// canary stands beside each text, so that whoever repeats the arguments gives itself away.
-const canary = "canary-7f3e9d"
+// noteCanary stands beside each text, so that whoever repeats the arguments gives itself away.
+const noteCanary = "canary-7f3e9d"
 
 // The text of every refusal by the decoder, byte for byte: nothing of what was sent can be in it.
 const parseRefusal = `{"jsonrpc":"2.0","error":{"code":-32700,"message":"The body is not one strict JSON document: UTF-8 without a ` +
@@ -112,7 +112,7 @@ func TestJSON_everyTextIsCarriedOrRefused(t *testing.T) {
 			}
 		})
 	}
-	if log := h.log(); strings.Contains(log, canary) {
+	if log := h.log(); strings.Contains(log, noteCanary) {
 		t.Error("the log repeats arguments")
 	}
 	t.Logf("%d texts: %d carried, %d invalid, %d refused by the decoder though JSON, %d refused by the gate", total,
@@ -133,7 +133,7 @@ func checkJSONCase(t *testing.T, h *house, c jsonCase) {
 	if (c.reason != "") != (c.verdict == isStricter || c.verdict == isBeyond) {
 		t.Fatalf("the table is wrong: verdict %d with reason %q", c.verdict, c.reason)
 	}
-	arguments := `{"note":"` + canary + `","any":` + c.text + `}`
+	arguments := `{"note":"` + noteCanary + `","any":` + c.text + `}`
 	for _, version := range served {
 		r := h.call(version, "carry", arguments)
 		switch c.verdict {
@@ -151,7 +151,7 @@ func checkJSONCase(t *testing.T, h *house, c jsonCase) {
 		if c.verdict != isCarried && r.seen != nil {
 			t.Errorf("version %s: a refused text reached the service", version)
 		}
-		if c.verdict != isCarried && strings.Contains(fmt.Sprint(r.headers, string(r.body)), canary) {
+		if c.verdict != isCarried && strings.Contains(fmt.Sprint(r.headers, string(r.body)), noteCanary) {
 			t.Errorf("version %s: the refusal repeats arguments", version)
 		}
 	}
@@ -335,7 +335,7 @@ func TestJSON_configuredLimits(t *testing.T) {
 // The body as a whole, which no text within the arguments can stand for: @ is a sound request.
 func TestJSON_theBodyIsOneDocument(t *testing.T) {
 	h := newHouse(t, map[string]string{"carrier/v1/carrier.proto": carrier})
-	sound := string(callBody("1", "carry", `{"note":"`+canary+`"}`))
+	sound := string(callBody("1", "carry", `{"note":"`+noteCanary+`"}`))
 	for _, test := range []struct {
 		name, body string
 		verdict    verdict
