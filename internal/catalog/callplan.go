@@ -33,11 +33,8 @@ func compileCalls(t *contract.Tool) (p *CallPlan, err error) {
 // Judge turns arguments, one JSON value that the strict decoder accepted, into the request on the wire, which is the
 // caller's, or refuses them. An error is a defect of ours; its text may quote the arguments and is for the log alone.
 func (p *CallPlan) Judge(arguments []byte) (request []byte, refusal *gate.Refusal, err error) {
-	if refusal = p.gate.Judge(arguments); refusal != nil {
-		return nil, refusal, nil
-	}
-	request, err = p.codec.Encode(arguments)
-	return request, nil, err
+	accepted, refusal := p.gate.Judge(arguments)
+	return accepted.Wire, refusal, nil
 }
 
 // AppendResult appends the members of the result object that the response is, without braces: the structured content

@@ -1,73 +1,103 @@
 package gate
 
 import (
-	"bytes"
 	"fmt"
-	"regexp"
+	"slices"
+	"sync/atomic"
 
 	"github.com/sallyport-dev/sallyport/internal/schema"
 )
 
-// Gate judges arguments by one document. It is immutable and safe for concurrent use.
+// Gate judges the arguments of one tool and writes its requests. It is immutable and safe for concurrent use; it takes
+// no lock, but for the first time that a call names a type within a google.protobuf.Any.
 type Gate struct {
-	root     *schema.Node
-	patterns map[*schema.Node]*regexp.Regexp
+	root body
+	// names are the steps of paths; they grow when a type within an Any is compiled.
+	names atomic.Pointer[[]string]
 }
 
-// Compile makes the gate of a document. An error is a defect of the document, and so of ours.
+// Request is what accepted arguments have become.
+type Request struct {
+	// Wire is the serialised request message, in memory that belongs to the caller.
+	Wire []byte
+	// RulesRemain says that the arguments touch a place with rules that the document cannot say, so that
+	// protovalidate has to judge the message before it is sent.
+	RulesRemain bool
+}
+
+// Compile makes the gate of a document that was derived for an input. An error is a defect of the document, and so of
+// ours.
 func Compile(doc *schema.Document) (*Gate, error) {
-	g := &Gate{root: doc.Root(), patterns: map[*schema.Node]*regexp.Regexp{}}
-	seen := map[*schema.Node]bool{}
-	if err := g.prepare(doc.Root(), seen); err != nil {
+	g := new(Gate)
+	c := &compiler{gate: g, names: slices.Clone(stepNames), bodies: map[*schema.Node]*object{}}
+	root, err := c.root(doc)
+	if err != nil {
 		return nil, fmt.Errorf("compile the gate of %s: %w", doc.Message().FullName(), err)
 	}
+	g.root = root
+	c.publish()
 	return g, nil
 }
 
-// prepare compiles the pattern of every node that can be reached, those within an Any included.
-func (g *Gate) prepare(n *schema.Node, seen map[*schema.Node]bool) error {
-	if n == nil || seen[n] {
-		return nil
+// Judge takes arguments that the document accepts, or says why it does not accept them. Absent arguments and null are
+// the empty object.
+//
+// The arguments must be one JSON value as the strict decoder passed it: without duplicate names, in valid UTF-8. They
+// are read once and kept nowhere. Of other bytes, what can be read of them is judged, and nothing worse happens.
+func (g *Gate) Judge(arguments []byte) (Request, *Refusal) {
+	j := judges.Get().(*judge)
+	defer j.release()
+	j.gate, j.text = g, arguments
+	if b := j.peek(); b == 0 || b == 'n' {
+		j.text, j.at = emptyObject, 0
 	}
-	seen[n] = true
-	if n.Pattern != "" {
-		re, err := regexp.Compile(n.Pattern)
-		if err != nil {
-			return fmt.Errorf("published pattern %q: %w", n.Pattern, err)
-		}
-		g.patterns[n] = re
+	g.root.body(j)
+	if !j.broken && j.peek() != 0 {
+		j.fail()
 	}
-	for i := range n.Properties {
-		if err := g.prepare(n.Properties[i].Node, seen); err != nil {
-			return err
-		}
+	if j.broken || len(j.found) > 0 {
+		return Request{}, j.refusal()
 	}
-	if n.Elem != nil {
-		if err := g.prepare(n.Elem.Node, seen); err != nil {
-			return err
-		}
-	}
-	for _, t := range n.Types {
-		if err := g.prepare(t.Node, seen); err != nil {
-			return err
-		}
-	}
-	return g.prepare(n.Key, seen)
+	return Request{Wire: j.message(), RulesRemain: j.remain}, nil
 }
 
-// Judge returns nil where the document accepts the arguments, and otherwise why it does not. Absent arguments and
-// null are the empty object. Arguments that are not one valid JSON value are refused, too, though whoever decoded the
-// request has seen to that.
-func (g *Gate) Judge(arguments []byte) *Refusal {
-	j := &judge{gate: g, seen: map[Problem]bool{}}
-	if trimmed := bytes.TrimSpace(arguments); len(trimmed) == 0 || string(trimmed) == "null" {
-		arguments = []byte(`{}`)
-	}
-	v, err := parse(arguments)
-	if err != nil {
-		j.add("", "must be one valid JSON value")
-	} else {
-		j.value(g.root, v, "")
-	}
-	return j.refusal()
+var emptyObject = []byte("{}")
+
+// value judges the JSON value under the cursor and writes it as a field, or as an item of a packed list, where the tag
+// is empty.
+type value interface {
+	value(j *judge, tag string)
 }
+
+// body judges the JSON value under the cursor and writes it as the fields of a message, without a length.
+type body interface {
+	body(j *judge)
+}
+
+// framed is a message as the value of a field.
+type framed struct{ body }
+
+func (f framed) value(j *judge, tag string) {
+	j.tag(tag)
+	m := j.open()
+	f.body.body(j)
+	j.close(m)
+}
+
+// grouped is a message between two tags: a group of proto2, and a field with DELIMITED encoding.
+type grouped struct {
+	body
+	end string
+}
+
+func (g grouped) value(j *judge, tag string) {
+	j.tag(tag)
+	g.body.body(j)
+	j.tag(g.end)
+}
+
+// unframed is a message whose fields stand where its value is asked for: under WrappedName of a request that has a
+// JSON form of its own.
+type unframed struct{ body }
+
+func (u unframed) value(j *judge, _ string) { u.body.body(j) }

@@ -2,223 +2,134 @@ package gate
 
 import (
 	"slices"
-	"strconv"
-	"strings"
+	"sync"
 
 	"github.com/sallyport-dev/sallyport/internal/schema"
 )
 
-// value judges one value by its node. A value of the wrong type is one problem, whatever is inside it.
-func (j *judge) value(n *schema.Node, v value, path string) {
-	if want, ok := wanted(n, v); !ok {
-		if v.kind == 'n' {
-			j.add(path, "%s; to give none, leave it out", want)
-			return
-		}
-		j.add(path, "%s", want)
+// judge is one pass over the arguments of one call: it reads, collects problems, and writes the request. From the
+// first problem on, what is written is of no use, and nobody looks at it.
+type judge struct {
+	cursor
+	wire
+	gate *Gate
+	// remain says that a place with rules was passed that the document cannot say.
+	remain bool
+	path   []step
+	sets   []uint64
+	found  []found
+	known  map[Problem]bool
+}
+
+// step is one step of the path to the value under the cursor. It holds no pointer, so that a path costs the garbage
+// collector nothing.
+type step struct {
+	name  int32 // into the gate's names
+	order int32
+}
+
+// The steps that are no property's. The names of a gate begin with them.
+const (
+	itemStep = iota
+	keyStep
+	typeStep
+)
+
+var stepNames = []string{itemStep: "[]", keyStep: "{key}", typeStep: typeName}
+
+// judges are reused between calls: the one place where scratch memory is pooled.
+var judges = sync.Pool{New: func() any { return new(judge) }}
+
+// maxPooled keeps one large call from pinning its memory for good.
+const maxPooled = 1 << 20
+
+// release forgets the call and returns the scratch memory.
+func (j *judge) release() {
+	if cap(j.bytes) > maxPooled || cap(j.unquoted) > maxPooled || cap(j.long) > maxPooled/16 || cap(j.sets) > maxPooled/16 {
 		return
 	}
-	switch n.Kind {
-	case schema.Open, schema.OpenObject, schema.OpenArray:
-		if !finite(v) {
-			j.add(path, "must hold no number that a double cannot")
-		}
-	case schema.Object:
-		j.object(n, v.members, path)
-	case schema.Map:
-		j.mapping(n, v, path)
-	case schema.Array:
-		j.array(n, v, path)
-	case schema.AnyMessage:
-		j.anyMessage(n, v, path)
-	case schema.String:
-		if text := j.gate.text(n, v.text); text != "" {
-			j.add(path, "%s", text)
-		}
-	case schema.Integer:
-		if text := integer(n, v.text); text != "" {
-			j.add(path, "%s", text)
-		}
-	case schema.Number:
-		if text := number(n, v.text); text != "" {
-			j.add(path, "%s", text)
-		}
-	case schema.Boolean:
-		if text := constants(n, func(l schema.Literal) bool { return l.Text == boolText(v) }); text != "" {
-			j.add(path, "%s", text)
-		}
+	j.gate, j.text, j.at, j.broken, j.remain, j.missing = nil, nil, 0, false, false, 0
+	j.bytes, j.long, j.path, j.sets = j.bytes[:0], j.long[:0], j.path[:0], j.sets[:0]
+	if j.known != nil {
+		j.found, j.known = nil, nil
 	}
+	judges.Put(j)
 }
 
-// wanted says in words which type a node wants, and whether the value has it.
-func wanted(n *schema.Node, v value) (want string, ok bool) {
-	switch n.Kind {
-	case schema.Object, schema.Map, schema.OpenObject, schema.AnyMessage:
-		return "must be an object", v.kind == '{'
-	case schema.Array, schema.OpenArray:
-		return "must be an array", v.kind == '['
-	case schema.String:
-		return "must be a string", v.kind == '"'
-	case schema.Integer:
-		return "must be an integer", v.kind == '0'
-	case schema.Number:
-		return "must be a number", v.kind == '0'
-	case schema.Boolean:
-		return "must be true or false", v.kind == 't' || v.kind == 'f'
-	case schema.Null:
-		return "must be null", v.kind == 'n'
-	default:
-		return "", true // any JSON is carried unjudged
-	}
+func (j *judge) push(name, order int) { j.path = append(j.path, step{int32(name), int32(order)}) }
+func (j *judge) pop()                 { j.path = j.path[:len(j.path)-1] }
+
+// found is a problem and its place in the order of the schema.
+type found struct {
+	Problem
+	order []int
 }
 
-func boolText(v value) string {
-	if v.kind == 't' {
-		return "true"
-	}
-	return "false"
-}
-
-// finite reports whether every number inside a value fits a double, which is what an open value carries it in. Nothing
-// else of an open value is judged.
-func finite(v value) bool {
-	if v.kind == '0' {
-		_, err := strconv.ParseFloat(v.text, 64)
-		return err == nil
-	}
-	for _, item := range v.items {
-		if !finite(item) {
-			return false
-		}
-	}
-	for _, m := range v.members {
-		if !finite(m.value) {
-			return false
-		}
-	}
-	return true
-}
-
-// object judges a message: its properties in their order, then its oneofs, then what is not declared.
-func (j *judge) object(n *schema.Node, members []member, path string) {
-	object := value{members: members}
-	declared := make([]string, len(n.Properties))
-	known := 0
-	for i := range n.Properties {
-		p := &n.Properties[i]
-		declared[i] = p.Name
-		v, present := object.member(p.Name)
-		switch {
-		case present:
-			known++
-			j.value(p.Node, v, join(path, p.Name))
-		case p.Required:
-			j.add(join(path, p.Name), "is required")
-		}
-	}
-	for _, one := range n.Oneofs {
-		given := 0
-		for _, name := range one.Names {
-			if _, present := object.member(name); present {
-				given++
-			}
-		}
-		switch {
-		case one.Required && given != 1:
-			j.add(path, "give exactly one of: %s", names(one.Names))
-		case given > 1:
-			j.add(path, "give at most one of: %s", names(one.Names))
-		}
-	}
-	switch undeclared := len(members) - known; {
-	case undeclared == 0:
-	case len(declared) == 0:
-		j.add(path, "%s; none is accepted here", plural(undeclared, "undeclared property", "undeclared properties"))
-	default:
-		j.add(path, "%s; accepted: %s", plural(undeclared, "undeclared property", "undeclared properties"), names(declared))
-	}
-}
-
-// mapping judges a map. Its keys are the caller's and have one path.
-func (j *judge) mapping(n *schema.Node, v value, path string) {
-	if n.MinCount != nil && uint64(len(v.members)) < *n.MinCount {
-		j.add(path, "must have at least %s", plural(int(*n.MinCount), "entry", "entries"))
-	}
-	if n.MaxCount != nil && uint64(len(v.members)) > *n.MaxCount {
-		j.add(path, "must have at most %s", plural(int(*n.MaxCount), "entry", "entries"))
-	}
-	at := join(path, "{key}")
-	for _, m := range v.members {
-		if text := j.gate.text(n.Key, m.name); text != "" {
-			j.add(path, "each key %s", text)
-		}
-		j.value(n.Elem.Node, m.value, at)
-	}
-}
-
-func (j *judge) array(n *schema.Node, v value, path string) {
-	if n.MinCount != nil && uint64(len(v.items)) < *n.MinCount {
-		j.add(path, "must have at least %s", plural(int(*n.MinCount), "item", "items"))
-	}
-	if n.MaxCount != nil && uint64(len(v.items)) > *n.MaxCount {
-		j.add(path, "must have at most %s", plural(int(*n.MaxCount), "item", "items"))
-	}
-	if n.Unique && repeats(v.items) {
-		j.add(path, "must have no two equal items")
-	}
-	for _, item := range v.items {
-		j.value(n.Elem.Node, item, path+"[]")
-	}
-}
-
-// repeats reports two equal scalars: numbers are equal by value, however they are spelled.
-func repeats(items []value) bool {
-	seen := map[string]bool{}
-	for _, item := range items {
-		key := string(rune(item.kind)) + item.text
-		if item.kind == '0' {
-			if d, ok := schema.ParseDecimal(item.text); ok {
-				key = "0" + d.String()
-			}
-		}
-		if seen[key] {
-			return true
-		}
-		seen[key] = true
-	}
-	return false
-}
-
-// anyMessage judges a google.protobuf.Any by the type that it names.
-func (j *judge) anyMessage(n *schema.Node, v value, path string) {
-	const key = "@type"
-	at := join(path, key)
-	named, present := v.member(key)
-	if !present {
-		j.add(at, "is required")
+// problem notes what is wrong with the value at the path. Order is the problem's own place among those of its value.
+// Problems of the same place and text are one: the many items of an array have one path.
+func (j *judge) problem(order int, text string) {
+	p := Problem{Path: j.where(), Text: text}
+	if j.known[p] {
 		return
 	}
-	for _, t := range n.Types {
-		if named.kind == '"' && named.text == t.URL {
-			rest := slices.DeleteFunc(slices.Clone(v.members), func(m member) bool { return m.name == key })
-			j.object(t.Node, rest, path)
-			return
-		}
+	if j.known == nil {
+		j.known = map[Problem]bool{}
 	}
-	if len(n.Types) == 0 {
-		j.add(at, "no type is accepted here")
-		return
+	j.known[p] = true
+	at := make([]int, 0, len(j.path)+1)
+	for _, s := range j.path {
+		at = append(at, int(s.order))
 	}
-	urls := make([]string, len(n.Types))
-	for i, t := range n.Types {
-		urls[i] = t.URL
-	}
-	j.add(at, "must be one of: %s", names(urls))
+	j.found = append(j.found, found{p, append(at, order)})
 }
 
-func join(path, name string) string {
-	if path == "" {
-		return name
+// where renders the path.
+func (j *judge) where() string {
+	var out []byte
+	stepNames := *j.gate.names.Load()
+	for i, s := range j.path {
+		if i > 0 && s.name != itemStep {
+			out = append(out, '.')
+		}
+		out = append(out, stepNames[s.name]...)
 	}
-	return strings.Join([]string{path, name}, ".")
+	return string(out)
 }
+
+// mismatch notes a value of the wrong type and passes it.
+func (j *judge) mismatch(n *schema.Node) {
+	text := "must be " + wanted(n)
+	if j.peek() == 'n' {
+		text += "; to give none, leave it out"
+	}
+	j.problem(0, text)
+	j.skip()
+}
+
+// refusal is what was found, nil if nothing was.
+func (j *judge) refusal() *Refusal {
+	if j.broken {
+		return &Refusal{Problems: []Problem{{Text: "must be one valid JSON value"}}, Correctable: true}
+	}
+	if len(j.found) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(j.found, func(a, b found) int { return slices.Compare(a.order, b.order) })
+	r := &Refusal{Correctable: true}
+	for _, f := range j.found[:min(len(j.found), maxProblems)] {
+		r.Problems = append(r.Problems, f.Problem)
+	}
+	r.More = len(j.found) - len(r.Problems)
+	return r
+}
+
+// set makes room for n bits, all clear. It is good until drop.
+func (j *judge) set(n int) (base int) {
+	base = len(j.sets)
+	for range (n + 63) / 64 {
+		j.sets = append(j.sets, 0)
+	}
+	return base
+}
+
+func (j *judge) drop(base int) { j.sets = j.sets[:base] }

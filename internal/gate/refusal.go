@@ -3,6 +3,8 @@ package gate
 import (
 	"fmt"
 	"strings"
+
+	"github.com/sallyport-dev/sallyport/internal/schema"
 )
 
 // maxProblems is how many problems one refusal spells out.
@@ -47,36 +49,31 @@ func (r *Refusal) Text() string {
 	return out.String()
 }
 
-// judge collects problems while the arguments are walked.
-type judge struct {
-	gate  *Gate
-	seen  map[Problem]bool
-	first []Problem
+// wanted says in words which type a node wants.
+func wanted(n *schema.Node) string {
+	switch n.Kind {
+	case schema.Object, schema.Map, schema.OpenObject, schema.AnyMessage:
+		return "an object"
+	case schema.Array, schema.OpenArray:
+		return "an array"
+	case schema.String:
+		return "a string"
+	case schema.Integer:
+		return "an integer"
+	case schema.Number:
+		return "a number"
+	case schema.Boolean:
+		return "true or false"
+	case schema.Null:
+		return "null"
+	default:
+		return "any JSON"
+	}
 }
 
-// add notes a problem once: the many items of an array have one path.
-func (j *judge) add(path, format string, args ...any) {
-	p := Problem{Path: path, Text: fmt.Sprintf(format, args...)}
-	if j.seen[p] {
-		return
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
 	}
-	j.seen[p] = true
-	if len(j.first) < maxProblems {
-		j.first = append(j.first, p)
-	}
-}
-
-func (j *judge) refusal() *Refusal {
-	if len(j.first) == 0 {
-		return nil
-	}
-	return &Refusal{Problems: j.first, More: len(j.seen) - len(j.first), Correctable: true}
-}
-
-// names lists accepted names, the first ones if there are many.
-func names(list []string) string {
-	if len(list) <= maxNames {
-		return strings.Join(list, ", ")
-	}
-	return fmt.Sprintf("%s, and %d more", strings.Join(list[:maxNames], ", "), len(list)-maxNames)
+	return fmt.Sprintf("%d %s", n, many)
 }

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 	"pgregory.net/rapid"
 
-	"github.com/sallyport-dev/sallyport/internal/gate"
+	"github.com/sallyport-dev/sallyport/internal/gate/gatetest"
 	"github.com/sallyport-dev/sallyport/internal/schema"
 	"github.com/sallyport-dev/sallyport/internal/schema/schematest"
 )
@@ -27,7 +27,7 @@ func TestRooms_agree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, err := gate.Compile(in)
+			g, err := gatetest.Compile(in)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +86,7 @@ func FuzzEncode(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	g, err := gate.Compile(in)
+	g, err := gatetest.Compile(in)
 	if err != nil {
 		f.Fatal(err)
 	}

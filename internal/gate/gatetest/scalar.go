@@ -62,7 +62,8 @@ func (g *Gate) form(n *schema.Node, s string) string {
 		}
 	case schema.Timestamp:
 		if !timestamp(s) {
-			return "must be an RFC 3339 date and time with an offset, for example 2024-05-01T12:00:00Z"
+			return "must be an RFC 3339 date and time with an offset, for example 2024-05-01T12:00:00Z: capital T and Z, " +
+				"at most nine decimals, no leap second, years 0001 to 9999"
 		}
 	case schema.Duration:
 		if !matches || !duration(s) {

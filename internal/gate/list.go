@@ -1,0 +1,147 @@
+package gate
+
+import (
+	"github.com/sallyport-dev/sallyport/internal/schema"
+)
+
+// The places of an array's or map's own problems, and of those inside it.
+const (
+	orderMin = iota
+	orderMax
+	orderWhole // an array's repetitions, a map's keys
+	orderInner
+)
+
+// array is a repeated field.
+type array struct {
+	node   *schema.Node
+	item   value
+	packed bool
+	unsaid bool // of each item
+}
+
+func (a *array) value(j *judge, tag string) {
+	if j.kind() != '[' {
+		j.mismatch(a.node)
+		return
+	}
+	before, itemTag := len(j.bytes), tag
+	var m mark
+	if a.packed {
+		j.tag(tag)
+		m, itemTag = j.open(), ""
+	}
+	var repeated *repetitions
+	if a.node.Unique {
+		repeated = &repetitions{}
+	}
+	count := uint64(0)
+	j.push(itemStep, orderInner)
+	for more := j.enter(']'); more; more = j.next(']') {
+		count++
+		if repeated != nil {
+			repeated.note(j)
+		}
+		a.item.value(j, itemTag)
+	}
+	j.pop()
+	switch {
+	case !a.packed:
+	case count == 0:
+		j.bytes = j.bytes[:before]
+	default:
+		j.close(m)
+	}
+	if a.unsaid && count > 0 {
+		j.remain = true
+	}
+	counted(j, a.node, count, "item", "items")
+	if repeated != nil && repeated.found {
+		j.problem(orderWhole, "must have no two equal items")
+	}
+}
+
+// counted judges how many items or entries there are.
+func counted(j *judge, n *schema.Node, count uint64, one, many string) {
+	if n.MinCount != nil && count < *n.MinCount {
+		j.problem(orderMin, "must have at least "+plural(int(*n.MinCount), one, many))
+	}
+	if n.MaxCount != nil && count > *n.MaxCount {
+		j.problem(orderMax, "must have at most "+plural(int(*n.MaxCount), one, many))
+	}
+}
+
+// repetitions notices two equal scalars: numbers are equal by value, however they are spelled.
+type repetitions struct {
+	seen  map[string]bool
+	found bool
+}
+
+// note looks at the value under the cursor and leaves the cursor there.
+func (r *repetitions) note(j *judge) {
+	at := j.at
+	var key string
+	switch k := j.kind(); k {
+	case '"':
+		text, _ := j.str()
+		key = `"` + string(text)
+	case '0':
+		key = string(j.number())
+		if d, ok := schema.ParseDecimal(key); ok {
+			key = "0" + d.String()
+		}
+	default:
+		key = string(rune(k))
+	}
+	if !j.broken {
+		j.at = at
+	}
+	if r.seen == nil {
+		r.seen = map[string]bool{}
+	}
+	r.found = r.found || r.seen[key]
+	r.seen[key] = true
+}
+
+// mapping is a map field. Its keys are the caller's and have one path.
+type mapping struct {
+	node   *schema.Node
+	key    key
+	entry  value
+	tag    string // of an entry's value
+	unsaid bool   // of each value
+}
+
+// key judges the string under the cursor as the key of an entry, and writes it.
+type key interface {
+	key(j *judge) (problem string)
+}
+
+func (m *mapping) value(j *judge, tag string) {
+	if j.kind() != '{' {
+		j.mismatch(m.node)
+		return
+	}
+	count := uint64(0)
+	for more := j.enter('}'); more; more = j.next('}') {
+		count++
+		j.tag(tag)
+		entry := j.open()
+		if j.peek() != '"' {
+			j.fail()
+			return
+		}
+		if text := m.key.key(j); text != "" {
+			j.problem(orderWhole, "each key "+text)
+		}
+		j.expect(':')
+		j.push(keyStep, orderInner)
+		m.entry.value(j, m.tag)
+		j.pop()
+		j.close(entry)
+	}
+	if m.unsaid && count > 0 {
+		j.remain = true
+	}
+	counted(j, m.node, count, "entry", "entries")
+}
