@@ -54,7 +54,10 @@ func (d *deriver) blank(fd protoreflect.FieldDescriptor, item bool) *Node {
 
 // demand turns a sentence of a description into the words of a refusal.
 func demand(sentence string) string {
-	text := strings.TrimSuffix(sentence, ".")
+	text := sentence
+	if !strings.Contains(sentence, " RE2 pattern ") { // which ends with what is the pattern's
+		text = strings.TrimSuffix(sentence, ".")
+	}
 	for _, form := range []struct{ from, to string }{
 		{"Must ", "must "},
 		{"At least ", "must have at least "},
