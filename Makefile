@@ -11,7 +11,7 @@ STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 TESTFLAGS   ?=
 PACKAGES    ?= ./...
 
-.PHONY: help run test race fuzz lint gen check-gen api-baseline build ci clean
+.PHONY: help run test race fuzz lint gen check-gen api-baseline docs build ci clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -61,6 +61,9 @@ gen: tools/node_modules/.stamp ## generate third_party/proto, gen/ and bench/gen
 check-gen: gen ## fail where gen/ or third_party/ is not up to date
 	@git diff --exit-code --stat -- gen bench/gen third_party || { echo "gen/, bench/gen/ or third_party/ is not up to date: run make gen and commit"; exit 1; }
 	@test -z "$$(git status --porcelain -- gen bench/gen third_party)" || { git status --porcelain -- gen bench/gen third_party; exit 1; }
+
+docs: ## write those parts of docs/ that come from the code
+	UPDATE_DOCS=1 go test -count=1 -run 'Page' ./test/docs ./test/boundary
 
 api-baseline: tools/node_modules/.stamp ## accept the protos as they are as the baseline of buf breaking
 	$(BUF) build api --as-file-descriptor-set --exclude-source-info -o api/baseline.binpb

@@ -30,7 +30,8 @@ import (
 func TestMain(m *testing.M) { stack.Main(m) }
 
 // pages are tested one after the other: `make run` listens on fixed ports.
-var pages = []string{"README.md", "docs/mcp-hosts.md", "docs/service-teams.md", "docs/platform-teams.md"}
+var pages = []string{"README.md", "docs/mcp-hosts.md", "docs/service-teams.md", "docs/your-proto.md",
+	"docs/platform-teams.md"}
 
 func TestDocs_everyCommandAndSnippetWorks(t *testing.T) {
 	for _, page := range pages {
