@@ -309,7 +309,13 @@ type Item struct {
 	// Free labels.
 	Labels map[string]string `protobuf:"bytes,10,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Who looks after it.
-	Owner         *Owner `protobuf:"bytes,11,opt,name=owner,proto3" json:"owner,omitempty"`
+	Owner *Owner `protobuf:"bytes,11,opt,name=owner,proto3" json:"owner,omitempty"`
+	// How many there are.
+	Stock int64 `protobuf:"varint,12,opt,name=stock,proto3" json:"stock,omitempty"`
+	// When it can be sent.
+	AvailableAt *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=available_at,json=availableAt,proto3" json:"available_at,omitempty"`
+	// Whether it is grown without chemistry.
+	Organic       bool `protobuf:"varint,14,opt,name=organic,proto3" json:"organic,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -421,6 +427,27 @@ func (x *Item) GetOwner() *Owner {
 	return nil
 }
 
+func (x *Item) GetStock() int64 {
+	if x != nil {
+		return x.Stock
+	}
+	return 0
+}
+
+func (x *Item) GetAvailableAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AvailableAt
+	}
+	return nil
+}
+
+func (x *Item) GetOrganic() bool {
+	if x != nil {
+		return x.Organic
+	}
+	return false
+}
+
 // Who looks after an item.
 type Owner struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -429,7 +456,9 @@ type Owner struct {
 	// Where mail goes.
 	Email string `protobuf:"bytes,2,opt,name=email,proto3" json:"email,omitempty"`
 	// Whether mail is read on weekends.
-	OnCall        bool `protobuf:"varint,3,opt,name=on_call,json=onCall,proto3" json:"on_call,omitempty"`
+	OnCall bool `protobuf:"varint,3,opt,name=on_call,json=onCall,proto3" json:"on_call,omitempty"`
+	// The team.
+	Team          string `protobuf:"bytes,4,opt,name=team,proto3" json:"team,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -485,6 +514,13 @@ func (x *Owner) GetOnCall() bool {
 	return false
 }
 
+func (x *Owner) GetTeam() string {
+	if x != nil {
+		return x.Team
+	}
+	return ""
+}
+
 var File_sallyport_bench_v1_bench_proto protoreflect.FileDescriptor
 
 const file_sallyport_bench_v1_bench_proto_rawDesc = "" +
@@ -506,7 +542,7 @@ const file_sallyport_bench_v1_bench_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"s\n" +
 	"\x0fGetItemResponse\x12,\n" +
 	"\x04item\x18\x01 \x01(\v2\x18.sallyport.bench.v1.ItemR\x04item\x122\n" +
-	"\arelated\x18\x02 \x03(\v2\x18.sallyport.bench.v1.ItemR\arelated\"\xe6\x03\n" +
+	"\arelated\x18\x02 \x03(\v2\x18.sallyport.bench.v1.ItemR\arelated\"\xd5\x04\n" +
 	"\x04Item\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12 \n" +
@@ -521,14 +557,18 @@ const file_sallyport_bench_v1_bench_proto_rawDesc = "" +
 	"\x04tags\x18\t \x03(\tR\x04tags\x12<\n" +
 	"\x06labels\x18\n" +
 	" \x03(\v2$.sallyport.bench.v1.Item.LabelsEntryR\x06labels\x12/\n" +
-	"\x05owner\x18\v \x01(\v2\x19.sallyport.bench.v1.OwnerR\x05owner\x1a9\n" +
+	"\x05owner\x18\v \x01(\v2\x19.sallyport.bench.v1.OwnerR\x05owner\x12\x14\n" +
+	"\x05stock\x18\f \x01(\x03R\x05stock\x12=\n" +
+	"\favailable_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\vavailableAt\x12\x18\n" +
+	"\aorganic\x18\x0e \x01(\bR\aorganic\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"J\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"^\n" +
 	"\x05Owner\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05email\x18\x02 \x01(\tR\x05email\x12\x17\n" +
-	"\aon_call\x18\x03 \x01(\bR\x06onCall*Z\n" +
+	"\aon_call\x18\x03 \x01(\bR\x06onCall\x12\x12\n" +
+	"\x04team\x18\x04 \x01(\tR\x04team*Z\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fSTATUS_DRAFT\x10\x01\x12\x11\n" +
@@ -575,13 +615,14 @@ var file_sallyport_bench_v1_bench_proto_depIdxs = []int32{
 	8,  // 8: sallyport.bench.v1.Item.updated_at:type_name -> google.protobuf.Timestamp
 	7,  // 9: sallyport.bench.v1.Item.labels:type_name -> sallyport.bench.v1.Item.LabelsEntry
 	5,  // 10: sallyport.bench.v1.Item.owner:type_name -> sallyport.bench.v1.Owner
-	1,  // 11: sallyport.bench.v1.BenchService.GetItem:input_type -> sallyport.bench.v1.GetItemRequest
-	3,  // 12: sallyport.bench.v1.BenchService.GetItem:output_type -> sallyport.bench.v1.GetItemResponse
-	12, // [12:13] is the sub-list for method output_type
-	11, // [11:12] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	8,  // 11: sallyport.bench.v1.Item.available_at:type_name -> google.protobuf.Timestamp
+	1,  // 12: sallyport.bench.v1.BenchService.GetItem:input_type -> sallyport.bench.v1.GetItemRequest
+	3,  // 13: sallyport.bench.v1.BenchService.GetItem:output_type -> sallyport.bench.v1.GetItemResponse
+	13, // [13:14] is the sub-list for method output_type
+	12, // [12:13] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_sallyport_bench_v1_bench_proto_init() }

@@ -1,0 +1,22 @@
+//go:build !linux
+
+package harness
+
+import (
+	"errors"
+	"os/exec"
+	"time"
+)
+
+var errNotLinux = errors.New("what a process costs is read from Linux's /proc: run the benchmarks on Linux")
+
+type placement struct {
+	pinned       bool
+	target, rest int
+}
+
+func place() (placement, error) { return placement{}, errNotLinux }
+
+func (placement) start(cmd *exec.Cmd, _ int) error { return cmd.Start() }
+
+func cpuTime(int) (time.Duration, error) { return 0, errNotLinux }

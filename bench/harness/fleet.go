@@ -1,0 +1,298 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/sallyport-dev/sallyport/bench/workload"
+)
+
+// The targets' names.
+const (
+	Edge     = "edge"
+	HTTPEcho = "httpecho"
+	GRPCRaw  = "grpcraw"
+	Gateway  = "gateway"
+	GoSDK    = "gosdk"
+)
+
+const module = "github.com/sallyport-dev/sallyport"
+
+// Fleet is every target, running and idle until it is asked. It is used from one goroutine.
+type Fleet struct {
+	dir       string
+	placement placement
+	facts     facts
+	targets   map[string]*target
+	micro     *process
+	// processes are in the order of their starts.
+	processes []*process
+	loads     []interface{ close() }
+}
+
+// facts are what the back-end says of itself.
+type facts struct {
+	Etcd         string `json:"etcd"`
+	Port         uint32 `json:"port"`
+	Plain        string `json:"plain"`
+	ClientID     string `json:"client_id"`
+	ClientSecret string `json:"client_secret"`
+}
+
+// target is a process that is measured.
+type target struct {
+	process *process
+	load    load
+}
+
+// Start builds the programs, starts them, and sees that every target answers every question rightly. The working
+// directory must be in the module. Whoever has a Fleet closes it; dir, an empty folder, is the caller's to remove.
+func Start(ctx context.Context, dir string) (*Fleet, error) {
+	p, err := place()
+	if err != nil {
+		return nil, err
+	}
+	f := &Fleet{dir: dir, placement: p, targets: map[string]*target{}}
+	if err := f.start(ctx); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Pinned says whether targets have a processor of their own. Without, figures mean little.
+func (f *Fleet) Pinned() bool { return f.placement.pinned }
+
+// Close ends every process, and waits until all have.
+func (f *Fleet) Close() error {
+	var errs []error
+	for _, l := range f.loads {
+		l.close()
+	}
+	for i := len(f.processes) - 1; i >= 0; i-- {
+		errs = append(errs, f.processes[i].stop())
+	}
+	return errors.Join(errs...)
+}
+
+func (f *Fleet) start(ctx context.Context) error {
+	if err := f.build(ctx); err != nil {
+		return err
+	}
+	backend, err := f.launch(f.placement.rest, "backend", "-dir", filepath.Join(f.dir, "etcd"))
+	if err != nil {
+		return err
+	}
+	if err := backend.hear(ctx, &f.facts); err != nil {
+		return err
+	}
+	for _, start := range []func(context.Context) error{f.startEdge, f.startEcho, f.startRaw, f.startGateway, f.startGoSDK} {
+		if err := start(ctx); err != nil {
+			return err
+		}
+	}
+	if f.micro, err = f.launch(f.placement.target, "micro"); err != nil {
+		return err
+	}
+	return f.micro.hear(ctx, new(struct{}))
+}
+
+// build compiles the product's edge and the targets. The targets' own edge, which is only for profiles, is built when
+// it is wanted.
+func (f *Fleet) build(ctx context.Context) error {
+	packages := []string{module + "/cmd/edge"}
+	for _, name := range []string{"backend", "gateway", "gosdk", "grpcraw", "httpecho", "micro"} {
+		packages = append(packages, module+"/bench/target/"+name)
+	}
+	return goBuild(ctx, f.dir, packages...)
+}
+
+func goBuild(ctx context.Context, out string, packages ...string) error {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-o", out + string(filepath.Separator)}, packages...)...)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, said)
+	}
+	return nil
+}
+
+func (f *Fleet) launch(cpu int, binary string, args ...string) (*process, error) {
+	p, err := launch(f.dir, f.placement, cpu, binary, args...)
+	if err == nil {
+		f.processes = append(f.processes, p)
+	}
+	return p, err
+}
+
+// add launches a target that serves HTTP and says where.
+func (f *Fleet) add(ctx context.Context, name string, args ...string) (*httpLoad, error) {
+	p, err := f.launch(f.placement.target, name, args...)
+	if err != nil {
+		return nil, err
+	}
+	var at struct{ Address string }
+	if err := p.hear(ctx, &at); err != nil {
+		return nil, err
+	}
+	return f.reach(name, p, at.Address)
+}
+
+func (f *Fleet) reach(name string, p *process, address string) (*httpLoad, error) {
+	l, err := newHTTPLoad(address)
+	if err != nil {
+		return nil, err
+	}
+	f.loads = append(f.loads, l)
+	f.targets[name] = &target{p, l}
+	return l, nil
+}
+
+// config writes the edge's configuration.
+func (f *Fleet) config() (path string, err error) {
+	path = filepath.Join(f.dir, "edge.yaml")
+	return path, os.WriteFile(path, fmt.Appendf(nil, `etcd: {endpoints: [%q]}
+listener: {address: "127.0.0.1:0"}
+page_size: %d
+addresses: [{zone: %s, ranges: ["127.0.0.0/8"], ports: [%d]}]
+`, f.facts.Etcd, 2*workload.ListedTools, workload.Zone, f.facts.Port), 0o600)
+}
+
+func (f *Fleet) startEdge(ctx context.Context) error {
+	config, err := f.config()
+	if err != nil {
+		return err
+	}
+	p, err := f.launch(f.placement.target, "edge", "serve", "--config", config)
+	if err != nil {
+		return err
+	}
+	p.bySignal = true
+	address, err := listening(ctx, p)
+	if err != nil {
+		return err
+	}
+	l, err := f.reach(Edge, p, address)
+	if err != nil {
+		return err
+	}
+	return f.prepareEdge(ctx, l)
+}
+
+// listening waits until the product's edge has logged where it listens and that it is ready.
+func listening(ctx context.Context, p *process) (address string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		raw, err := os.ReadFile(p.stderr)
+		if err != nil {
+			return "", err
+		}
+		ready := false
+		for line := range bytes.Lines(raw) {
+			var said struct{ Msg, Address string }
+			if json.Unmarshal(line, &said) != nil {
+				continue // the end of it is not written yet
+			}
+			switch said.Msg {
+			case "edge listens":
+				address = said.Address
+			case "edge is ready":
+				ready = true
+			}
+		}
+		if ready && address != "" {
+			return address, nil
+		}
+		if err := errors.Join(p.alive(), pause(ctx, 20*time.Millisecond)); err != nil {
+			return "", fmt.Errorf("the edge is not ready: %w\n%s", err, p.tail())
+		}
+	}
+}
+
+func (f *Fleet) prepareEdge(ctx context.Context, l *httpLoad) error {
+	headers := mcpHeaders + "clientId: " + f.facts.ClientID + "\r\nclientSecret: " + f.facts.ClientSecret + "\r\n"
+	for _, s := range []Scenario{Small, Large} {
+		if err := l.prepare(s, askMCP(s, headers), judgeCall(s)); err != nil {
+			return fmt.Errorf("edge, %s: %w", s, err)
+		}
+	}
+	if err := l.prepare(List, askMCP(List, headers), judgeList); err != nil {
+		return fmt.Errorf("edge, list: %w", err)
+	}
+	return context.Cause(ctx)
+}
+
+// startEcho starts the floor, which answers as many bytes as the edge did.
+func (f *Fleet) startEcho(ctx context.Context) error {
+	edge := f.targets[Edge].load.(*httpLoad).questions
+	small, large, listed := edge[Small][0].length, edge[Large][0].length, edge[List][0].whole
+	file := filepath.Join(f.dir, "list.json")
+	if err := os.WriteFile(file, listed, 0o600); err != nil {
+		return err
+	}
+	l, err := f.add(ctx, HTTPEcho, "-small", strconv.Itoa(small), "-large", strconv.Itoa(large), "-list", file)
+	if err != nil {
+		return err
+	}
+	for s, size := range map[Scenario]int{Small: small, Large: large} {
+		if err := l.prepare(s, askEcho(s), judgeEcho(s, size)); err != nil {
+			return fmt.Errorf("httpecho, %s: %w", s, err)
+		}
+	}
+	return l.prepare(List, askEcho(List), func(_ int, body []byte) error {
+		if !bytes.Equal(body, listed) {
+			return errors.New("httpecho, list: other bytes than the edge's")
+		}
+		return nil
+	})
+}
+
+func (f *Fleet) startRaw(ctx context.Context) error {
+	p, err := f.launch(f.placement.target, GRPCRaw, "-backend", f.facts.Plain)
+	if err != nil {
+		return err
+	}
+	var at struct{ Address string }
+	if err := p.hear(ctx, &at); err != nil {
+		return err
+	}
+	c, err := dial(at.Address)
+	if err != nil {
+		return err
+	}
+	f.loads = append(f.loads, c)
+	f.targets[GRPCRaw] = &target{p, &remoteLoad{c}}
+	return nil
+}
+
+func (f *Fleet) startGateway(ctx context.Context) error {
+	l, err := f.add(ctx, Gateway, "-backend", f.facts.Plain)
+	if err != nil {
+		return err
+	}
+	for _, s := range []Scenario{Small, Large} {
+		if err := l.prepare(s, askREST(s), judgeREST(s)); err != nil {
+			return fmt.Errorf("gateway, %s: %w", s, err)
+		}
+	}
+	return nil
+}
+
+func (f *Fleet) startGoSDK(ctx context.Context) error {
+	l, err := f.add(ctx, GoSDK, "-backend", f.facts.Plain, "-tool", workload.Alias)
+	if err != nil {
+		return err
+	}
+	for _, s := range []Scenario{Small, Large} {
+		if err := l.prepare(s, askMCP(s, mcpHeaders), judgeCall(s)); err != nil {
+			return fmt.Errorf("gosdk, %s: %w", s, err)
+		}
+	}
+	return nil
+}
