@@ -83,7 +83,7 @@ func (c *Codec) Decode(wire []byte) (Result, error) {
 
 func (c *Codec) decode(wire []byte) (Result, error) {
 	if schema.IsToolResult(c.out) {
-		return authored(wire)
+		return authoredResult(wire)
 	}
 	m := dynamicpb.NewMessage(c.out)
 	// Unknown fields are a newer instance's and extensions are not published: both are dropped.

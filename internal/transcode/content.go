@@ -1,226 +1,183 @@
 package transcode
 
 import (
-	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"mime"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	toolv1 "github.com/sallyport-dev/sallyport/gen/sallyport/tool/v1"
 )
 
-// bare is the text of a response that is no object. What JSON writes as a string is served without its quotes, but for
-// a Value, whose quotes tell the string "42" from the number.
-func bare(md protoreflect.MessageDescriptor, text []byte) string {
-	if md.FullName() != "google.protobuf.Value" && len(text) > 0 && text[0] == '"' {
-		if s, err := unquote(text); err == nil {
-			return s
+// appendBlocks writes the content blocks of a repeated sallyport.tool.v1.Content as MCP writes them, each after a comma.
+// What no client could use is the service's fault.
+func (s *scratch) appendBlocks(dst []byte, sl *slot) ([]byte, error) {
+	if sl.first == absent {
+		return append(dst, `[]`...), nil
+	}
+	start, nth := len(dst), 0
+	blocks := func(run span) error {
+		return s.items(run, func(v span) error {
+			var c toolv1.Content
+			err := proto.Unmarshal(s.bytes(v), &c)
+			if err == nil {
+				dst, err = appendBlock(append(dst, ','), &c)
+			}
+			if err != nil {
+				return fmt.Errorf("content block %d: %w", nth, err)
+			}
+			nth++
+			return nil
+		})
+	}
+	for r := sl.first; r >= firstRun; r = s.runs[r].next {
+		if err := blocks(s.runs[r].v); err != nil {
+			return dst, err
 		}
 	}
-	return string(text)
+	if err := blocks(sl.v); err != nil {
+		return dst, err
+	}
+	return closed(dst, start, '[', ']'), nil
 }
 
-// oneText is the content of one text block.
-func oneText(text string) []byte {
-	out := append([]byte(`[{"type":"text","text":`), quote(text)...)
-	return append(out, `}]`...)
-}
-
-// authored passes a sallyport.tool.v1.ToolResult through.
-func authored(wire []byte) (Result, error) {
-	var authored toolv1.ToolResult
-	if err := proto.Unmarshal(wire, &authored); err != nil {
-		return Result{}, err
-	}
-	content, err := blocks(authored.GetContent())
-	if err != nil {
-		return Result{}, err
-	}
-	result := Result{Content: content, IsError: authored.GetIsError()}
-	if authored.StructuredContent != nil {
-		text, err := protojson.Marshal(authored.GetStructuredContent())
-		if err != nil {
-			return Result{}, err
-		}
-		value := jsontext.Value(text)
-		if err := value.Compact(); err != nil {
-			return Result{}, err
-		}
-		result.Structured = value
-	}
-	return result, nil
-}
-
-// contentOf renders the blocks of a response's content field.
-func contentOf(list protoreflect.List) ([]byte, error) {
-	contents := make([]*toolv1.Content, list.Len())
-	for i := range contents {
-		wire, err := proto.Marshal(list.Get(i).Message().Interface())
-		if err != nil {
-			return nil, err
-		}
-		contents[i] = &toolv1.Content{}
-		if err := proto.Unmarshal(wire, contents[i]); err != nil {
-			return nil, err
-		}
-	}
-	return blocks(contents)
-}
-
-// blocks renders content blocks as MCP writes them. What no client could use is the service's fault.
-func blocks(contents []*toolv1.Content) ([]byte, error) {
-	out := []byte{'['}
-	for i, c := range contents {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		w := &objectWriter{}
-		if err := block(w, c); err != nil {
-			return nil, fmt.Errorf("content block %d: %w", i, err)
-		}
-		out = append(out, w.object()...)
-	}
-	return append(out, ']'), nil
-}
-
-func block(w *objectWriter, c *toolv1.Content) error {
+func appendBlock(dst []byte, c *toolv1.Content) ([]byte, error) {
+	var err error
 	switch b := c.GetBlock().(type) {
 	case *toolv1.Content_Text:
-		w.text("type", "text")
-		w.text("text", b.Text.GetText())
+		dst = appendText(append(dst, `{"type":"text"`...), "text", b.Text.GetText())
 	case *toolv1.Content_Image:
-		if err := mediaType(b.Image.GetMimeType()); err != nil {
-			return err
-		}
-		w.text("type", "image")
-		w.text("data", base64.StdEncoding.EncodeToString(b.Image.GetData()))
-		w.text("mimeType", b.Image.GetMimeType())
+		dst, err = appendMedia(append(dst, `{"type":"image"`...), b.Image.GetData(), b.Image.GetMimeType())
 	case *toolv1.Content_Audio:
-		if err := mediaType(b.Audio.GetMimeType()); err != nil {
-			return err
-		}
-		w.text("type", "audio")
-		w.text("data", base64.StdEncoding.EncodeToString(b.Audio.GetData()))
-		w.text("mimeType", b.Audio.GetMimeType())
+		dst, err = appendMedia(append(dst, `{"type":"audio"`...), b.Audio.GetData(), b.Audio.GetMimeType())
 	case *toolv1.Content_ResourceLink:
-		if err := link(w, b.ResourceLink); err != nil {
-			return err
-		}
+		dst, err = appendLink(append(dst, `{"type":"resource_link"`...), b.ResourceLink)
 	case *toolv1.Content_Resource:
-		resource, err := embedded(b.Resource)
-		if err != nil {
-			return err
-		}
-		w.text("type", "resource")
-		w.raw("resource", resource)
+		dst, err = appendEmbedded(append(dst, `{"type":"resource","resource":`...), b.Resource)
 	default:
-		return errors.New("the block is unset, or of a kind that this edge does not know")
+		err = errors.New("the block is unset, or of a kind that this edge does not know")
 	}
-	return annotate(w, c.GetAnnotations())
+	if err == nil {
+		dst, err = appendAnnotations(dst, c.GetAnnotations())
+	}
+	return append(dst, '}'), err
 }
 
-func link(w *objectWriter, l *toolv1.ResourceLink) error {
-	if err := absolute(l.GetUri()); err != nil {
-		return err
+// appendText writes a string member after a comma.
+func appendText(dst []byte, name, value string) []byte {
+	dst = append(append(append(dst, ',', '"'), name...), '"', ':')
+	dst, _ = jsontext.AppendQuote(dst, value) // the value came out of a protobuf message of ours: it is UTF-8
+	return dst
+}
+
+func appendOptional(dst []byte, name, value string) []byte {
+	if value == "" {
+		return dst
 	}
-	w.text("type", "resource_link")
-	w.text("uri", l.GetUri())
+	return appendText(dst, name, value)
+}
+
+func appendData(dst []byte, name string, data []byte) []byte {
+	dst = append(append(append(dst, ',', '"'), name...), `":"`...)
+	return append(base64.StdEncoding.AppendEncode(dst, data), '"')
+}
+
+func appendMedia(dst, data []byte, mimeType string) ([]byte, error) {
+	return appendText(appendData(dst, "data", data), "mimeType", mimeType), mediaType(mimeType)
+}
+
+func appendLink(dst []byte, l *toolv1.ResourceLink) ([]byte, error) {
+	if err := absolute(l.GetUri()); err != nil {
+		return dst, err
+	}
+	dst = appendText(dst, "uri", l.GetUri())
 	// The protocol demands a name; a link without one is named by what it links to.
 	if l.GetName() != "" {
-		w.text("name", l.GetName())
+		dst = appendText(dst, "name", l.GetName())
 	} else {
-		w.text("name", l.GetUri())
+		dst = appendText(dst, "name", l.GetUri())
 	}
-	w.optional("title", l.GetTitle())
-	w.optional("description", l.GetDescription())
+	dst = appendOptional(dst, "title", l.GetTitle())
+	dst = appendOptional(dst, "description", l.GetDescription())
 	if l.GetMimeType() != "" {
 		if err := mediaType(l.GetMimeType()); err != nil {
-			return err
+			return dst, err
 		}
-		w.text("mimeType", l.GetMimeType())
+		dst = appendText(dst, "mimeType", l.GetMimeType())
 	}
 	if l.Size != nil {
 		if l.GetSize() < 0 {
-			return errors.New("the size is negative")
+			return dst, errors.New("the size is negative")
 		}
-		w.raw("size", fmt.Appendf(nil, "%d", l.GetSize()))
+		dst = strconv.AppendInt(append(dst, `,"size":`...), l.GetSize(), 10)
 	}
-	return nil
+	return dst, nil
 }
 
-func embedded(r *toolv1.EmbeddedResource) ([]byte, error) {
+func appendEmbedded(dst []byte, r *toolv1.EmbeddedResource) ([]byte, error) {
 	if err := absolute(r.GetUri()); err != nil {
-		return nil, err
+		return dst, err
 	}
-	w := &objectWriter{}
-	w.text("uri", r.GetUri())
+	start := len(dst)
+	dst = appendText(dst, "uri", r.GetUri())
 	if r.GetMimeType() != "" {
 		if err := mediaType(r.GetMimeType()); err != nil {
-			return nil, err
+			return dst, err
 		}
-		w.text("mimeType", r.GetMimeType())
+		dst = appendText(dst, "mimeType", r.GetMimeType())
 	}
 	switch contents := r.GetContents().(type) {
 	case *toolv1.EmbeddedResource_Text:
-		w.text("text", contents.Text)
+		dst = appendText(dst, "text", contents.Text)
 	case *toolv1.EmbeddedResource_Blob:
-		w.text("blob", base64.StdEncoding.EncodeToString(contents.Blob))
+		dst = appendData(dst, "blob", contents.Blob)
 	default:
-		return nil, errors.New("the embedded resource has no contents")
+		return dst, errors.New("the embedded resource has no contents")
 	}
-	return w.object(), nil
+	return closed(dst, start, '{', '}'), nil
 }
 
-func annotate(w *objectWriter, a *toolv1.ContentAnnotations) error {
+func appendAnnotations(dst []byte, a *toolv1.ContentAnnotations) ([]byte, error) {
 	if a == nil {
-		return nil
+		return dst, nil
 	}
-	inner := &objectWriter{}
+	dst = append(dst, `,"annotations":`...)
+	start := len(dst)
 	if len(a.GetAudience()) > 0 {
-		list := []byte{'['}
-		for i, audience := range a.GetAudience() {
-			if i > 0 {
-				list = append(list, ',')
-			}
+		dst = append(dst, `,"audience":`...)
+		list := len(dst)
+		for _, audience := range a.GetAudience() {
 			switch audience {
 			case toolv1.Audience_AUDIENCE_USER:
-				list = append(list, `"user"`...)
+				dst = append(dst, `,"user"`...)
 			case toolv1.Audience_AUDIENCE_ASSISTANT:
-				list = append(list, `"assistant"`...)
+				dst = append(dst, `,"assistant"`...)
 			default:
-				return errors.New("an audience is unset, or of a kind that this edge does not know")
+				return dst, errors.New("an audience is unset, or of a kind that this edge does not know")
 			}
 		}
-		inner.raw("audience", append(list, ']'))
+		dst = closed(dst, list, '[', ']')
 	}
 	if a.Priority != nil {
 		p := a.GetPriority()
 		if !(p >= 0 && p <= 1) {
-			return errors.New("the priority is not between 0 and 1")
+			return dst, errors.New("the priority is not between 0 and 1")
 		}
-		var number bytes.Buffer
-		if err := jsontext.NewEncoder(&number).WriteToken(jsontext.Float(p)); err != nil {
-			return err
-		}
-		inner.raw("priority", bytes.TrimSpace(number.Bytes()))
+		dst = appendFloat(append(dst, `,"priority":`...), p, 64)
 	}
-	if a.GetLastModified() != nil {
-		text, err := protojson.Marshal(a.GetLastModified())
-		if err != nil {
-			return err
+	if at := a.GetLastModified(); at != nil {
+		var err error
+		if dst, err = appendTimestamp(append(dst, `,"lastModified":`...), at.GetSeconds(), at.GetNanos()); err != nil {
+			return dst, err
 		}
-		inner.raw("lastModified", text)
 	}
-	w.raw("annotations", inner.object())
-	return nil
+	return closed(dst, start, '{', '}'), nil
 }
 
 func absolute(uri string) error {
@@ -235,29 +192,4 @@ func mediaType(text string) error {
 		return errors.New("a media type does not parse")
 	}
 	return nil
-}
-
-// objectWriter writes the members of one JSON object in the order of its calls.
-type objectWriter struct{ members []byte }
-
-func (w *objectWriter) raw(name string, value []byte) {
-	if len(w.members) > 0 {
-		w.members = append(w.members, ',')
-	}
-	w.members = append(w.members, quote(name)...)
-	w.members = append(w.members, ':')
-	w.members = append(w.members, value...)
-}
-
-func (w *objectWriter) text(name, value string) { w.raw(name, quote(value)) }
-
-func (w *objectWriter) optional(name, value string) {
-	if value != "" {
-		w.text(name, value)
-	}
-}
-
-func (w *objectWriter) object() []byte {
-	out := append([]byte{'{'}, w.members...)
-	return append(out, '}')
 }

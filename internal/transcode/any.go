@@ -1,0 +1,34 @@
+package transcode
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/sallyport-dev/sallyport/internal/schema"
+)
+
+// appendAny writes a google.protobuf.Any: the message that it carries, beside or under its type's URL.
+func (t *table) appendAny(s *scratch, dst []byte, slots []slot, depth int) ([]byte, error) {
+	url, value := s.bytes(slots[0].v), slots[1].v
+	if len(url) == 0 {
+		if startOf(value) != endOf(value) {
+			return dst, errors.New("a google.protobuf.Any carries a message but does not name its type")
+		}
+		return append(dst, `{}`...), nil
+	}
+	m := t.types.carried()[string(url[bytes.LastIndexByte(url, '/')+1:])]
+	if m == nil {
+		return dst, errors.New("a google.protobuf.Any carries a type that is not in the contract")
+	}
+	dst, err := appendString(append(dst, `{"@type":`...), url)
+	if err != nil {
+		return dst, t.fields[0].fail(err)
+	}
+	if formOf(m.desc) != formFields {
+		dst, err = m.append(s, append(dst, `,"`+schema.WrappedName+`":`...), value, alone, depth)
+		return append(dst, '}'), err
+	}
+	// Empty is written as what it is, a message without fields.
+	dst, err = m.appendMembers(s, dst, value, depth)
+	return append(dst, '}'), err
+}

@@ -1,0 +1,255 @@
+package transcode
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/sallyport-dev/sallyport/internal/schema"
+)
+
+// form is the JSON form of a message.
+type form uint8
+
+const (
+	formFields form = iota // an object of its fields
+	formWrapper
+	formTimestamp
+	formDuration
+	formFieldMask
+	formStruct
+	formListValue
+	formValue
+	formAny
+)
+
+func formOf(md protoreflect.MessageDescriptor) form {
+	switch md.FullName() {
+	case "google.protobuf.Timestamp":
+		return formTimestamp
+	case "google.protobuf.Duration":
+		return formDuration
+	case "google.protobuf.FieldMask":
+		return formFieldMask
+	case "google.protobuf.Struct":
+		return formStruct
+	case "google.protobuf.ListValue":
+		return formListValue
+	case "google.protobuf.Value":
+		return formValue
+	case "google.protobuf.Any":
+		return formAny
+	}
+	if schema.IsWrapper(md) {
+		return formWrapper
+	}
+	return formFields
+}
+
+// shapes are the fields by which the forms are written, in the order of their numbers: a contract brings its own copy
+// of the well-known files.
+var shapes = map[form][]struct {
+	kind protoreflect.Kind
+	many bool
+}{
+	formTimestamp: {{kind: protoreflect.Int64Kind}, {kind: protoreflect.Int32Kind}},
+	formDuration:  {{kind: protoreflect.Int64Kind}, {kind: protoreflect.Int32Kind}},
+	formFieldMask: {{kind: protoreflect.StringKind, many: true}},
+	formStruct:    {{kind: protoreflect.MessageKind, many: true}},
+	formListValue: {{kind: protoreflect.MessageKind, many: true}},
+	formValue: {
+		{kind: protoreflect.EnumKind}, {kind: protoreflect.DoubleKind}, {kind: protoreflect.StringKind},
+		{kind: protoreflect.BoolKind}, {kind: protoreflect.MessageKind}, {kind: protoreflect.MessageKind},
+	},
+	formAny: {{kind: protoreflect.StringKind}, {kind: protoreflect.BytesKind}},
+}
+
+// check reports a message that bears a well-known name but not the fields that go with it.
+func (f form) check(md protoreflect.MessageDescriptor) error {
+	if f == formWrapper {
+		if fd := md.Fields().ByNumber(1); md.Fields().Len() != 1 || fd == nil || fd.Cardinality() == protoreflect.Repeated || fd.Message() != nil {
+			return fmt.Errorf("message %s: the contract declares other fields than the well-known type of that name has", md.FullName())
+		}
+		return nil
+	}
+	want, ok := shapes[f]
+	if !ok {
+		return nil
+	}
+	good := md.Fields().Len() == len(want)
+	for i := 0; good && i < len(want); i++ {
+		fd := md.Fields().Get(i)
+		good = int(fd.Number()) == i+1 && fd.Kind() == want[i].kind && (fd.Cardinality() == protoreflect.Repeated) == want[i].many
+	}
+	if !good || (f == formStruct) != md.Fields().Get(0).IsMap() {
+		return fmt.Errorf("message %s: the contract declares other fields than the well-known type of that name has", md.FullName())
+	}
+	return nil
+}
+
+// appendForm writes an indexed message that is no object of its fields.
+func (t *table) appendForm(s *scratch, dst []byte, slots []slot, depth int) ([]byte, error) {
+	switch t.form {
+	case formTimestamp:
+		return appendTimestamp(dst, int64(slots[0].v), int32(slots[1].v))
+	case formDuration:
+		return appendDuration(dst, int64(slots[0].v), int32(slots[1].v))
+	case formFieldMask:
+		return s.appendFieldMask(dst, &slots[0])
+	case formWrapper:
+		return s.appendValue(dst, &t.fields[0], slots[0].v, alone, depth)
+	case formStruct:
+		if slots[0].first == absent {
+			return append(dst, `{}`...), nil
+		}
+		return s.appendMap(dst, &t.fields[0], &slots[0], depth)
+	case formListValue:
+		if slots[0].first == absent {
+			return append(dst, `[]`...), nil
+		}
+		return s.appendList(dst, &t.fields[0], &slots[0], depth)
+	case formValue:
+		return t.appendValue(s, dst, slots, depth)
+	}
+	return t.appendAny(s, dst, slots, depth)
+}
+
+// appendValue writes a google.protobuf.Value, which must hold something that JSON can say.
+func (t *table) appendValue(s *scratch, dst []byte, slots []slot, depth int) ([]byte, error) {
+	const number = 1 // the index of number_value
+	for i := range t.fields {
+		sl := &slots[i]
+		if sl.first == absent {
+			continue
+		}
+		if x := math.Float64frombits(sl.v); i == number && (math.IsNaN(x) || math.IsInf(x, 0)) {
+			return dst, errors.New("a google.protobuf.Value holds a number that is not finite")
+		}
+		return s.appendValue(dst, &t.fields[i], sl.v, sl.first, depth)
+	}
+	return dst, errors.New("a google.protobuf.Value holds nothing, not even null")
+}
+
+const (
+	minTimestamp = -62135596800 // 0001-01-01T00:00:00Z
+	maxTimestamp = 253402300799 // 9999-12-31T23:59:59Z
+	maxDuration  = 315576000000 // about 10,000 years
+	maxNanos     = 999999999
+)
+
+// appendTimestamp writes an instant in UTC with no, three, six or nine decimals.
+func appendTimestamp(dst []byte, seconds int64, nanos int32) ([]byte, error) {
+	if seconds < minTimestamp || seconds > maxTimestamp || nanos < 0 || nanos > maxNanos {
+		return dst, errors.New("a google.protobuf.Timestamp is out of range")
+	}
+	// Days since 0000-03-01, the first day of a 400-year era of the calendar whose years begin in March: the leap day is
+	// then the last one of its year.
+	const secondsOfDay, daysTo1970, daysOfEra = 86400, 719468, 146097
+	days, second := seconds/secondsOfDay, int(seconds%secondsOfDay)
+	if second < 0 {
+		days, second = days-1, second+secondsOfDay
+	}
+	since := uint(days + daysTo1970)
+	era, day := since/daysOfEra, since%daysOfEra
+	year := (day - day/1460 + day/36524 - day/146096) / 365
+	day -= 365*year + year/4 - year/100
+	month := (5*day + 2) / 153
+	day -= (153*month+2)/5 - 1
+	year += era * 400
+	if month += 3; month > 12 {
+		month, year = month-12, year+1
+	}
+	century, year := year/100, year%100
+	dst = append(dst, '"', digit(century/10), digit(century%10), digit(year/10), digit(year%10), '-',
+		digit(month/10), digit(month%10), '-', digit(day/10), digit(day%10), 'T',
+		digit(uint(second/36000)), digit(uint(second/3600%10)), ':', digit(uint(second/600%6)), digit(uint(second/60%10)), ':',
+		digit(uint(second/10%6)), digit(uint(second%10)))
+	return append(appendDecimals(dst, uint32(nanos)), 'Z', '"'), nil
+}
+
+func digit(d uint) byte { return byte('0' + d) }
+
+// appendDuration writes seconds with no, three, six or nine decimals.
+func appendDuration(dst []byte, seconds int64, nanos int32) ([]byte, error) {
+	if seconds < -maxDuration || seconds > maxDuration || nanos < -maxNanos || nanos > maxNanos {
+		return dst, errors.New("a google.protobuf.Duration is out of range")
+	}
+	if seconds > 0 && nanos < 0 || seconds < 0 && nanos > 0 {
+		return dst, errors.New("the seconds and nanos of a google.protobuf.Duration have different signs")
+	}
+	dst = append(dst, '"')
+	if seconds < 0 || nanos < 0 {
+		seconds, nanos = -seconds, -nanos
+		dst = append(dst, '-')
+	}
+	dst = strconv.AppendInt(dst, seconds, 10)
+	return append(appendDecimals(dst, uint32(nanos)), 's', '"'), nil
+}
+
+// appendDecimals writes nanoseconds as decimals, in groups of three that are not all zero.
+func appendDecimals(dst []byte, nanos uint32) []byte {
+	if nanos == 0 {
+		return dst
+	}
+	dst = append(dst, '.')
+	for unit := uint32(100_000_000); nanos > 0; {
+		for range 3 {
+			dst = append(dst, digit(uint(nanos/unit)))
+			nanos %= unit
+			unit /= 10
+		}
+	}
+	return dst
+}
+
+// appendFieldMask writes paths in lowerCamelCase, joined by commas.
+func (s *scratch) appendFieldMask(dst []byte, sl *slot) ([]byte, error) {
+	dst = append(dst, '"')
+	start := len(dst)
+	paths := func(run span) error {
+		return s.items(run, func(v span) error {
+			if len(dst) > start {
+				dst = append(dst, ',')
+			}
+			var ok bool
+			if dst, ok = appendPath(dst, s.bytes(v)); !ok {
+				return errors.New("a google.protobuf.FieldMask holds what is no path of field names, or cannot be written so that it can be read again")
+			}
+			return nil
+		})
+	}
+	for r := sl.first; r >= firstRun; r = s.runs[r].next {
+		if err := paths(s.runs[r].v); err != nil {
+			return dst, err
+		}
+	}
+	if err := paths(sl.v); err != nil {
+		return dst, err
+	}
+	return append(dst, '"'), nil
+}
+
+// appendPath writes a path of names joined by dots, each underscore and the letter after it as a capital. It fails
+// where the way back would lead elsewhere: at capitals, and at an underscore before anything but a small letter.
+func appendPath(dst, path []byte) ([]byte, bool) {
+	fresh := true // at the start of a name
+	for i := 0; i < len(path); i++ {
+		switch c := path[i]; {
+		case 'a' <= c && c <= 'z':
+			dst, fresh = append(dst, c), false
+		case '0' <= c && c <= '9' && !fresh:
+			dst = append(dst, c)
+		case c == '_' && i+1 < len(path) && 'a' <= path[i+1] && path[i+1] <= 'z':
+			i++
+			dst, fresh = append(dst, path[i]-'a'+'A'), false
+		case c == '.' && !fresh:
+			dst, fresh = append(dst, c), true
+		default:
+			return dst, false
+		}
+	}
+	return dst, !fresh
+}
