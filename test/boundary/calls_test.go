@@ -66,9 +66,9 @@ func (h *house) call(version, tool, arguments string) response {
 // callAs is call with other credentials.
 func (h *house) callAs(c credentials, version, tool, arguments string) response {
 	h.t.Helper()
-	h.nextID++
+	id := strconv.FormatInt(h.nextID.Add(1), 10)
 	before := h.witness.count()
-	r := h.post(callBody(strconv.Itoa(h.nextID), tool, arguments), c.headers(version))
+	r := h.post(callBody(id, tool, arguments), c.headers(version))
 	if h.witness.count() != before {
 		r.seen = h.witness.last()
 	}

@@ -13,7 +13,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,10 +68,18 @@ type house struct {
 
 	store    *registry.Store
 	witness  *witness
+	instance *instance
 	client   *http.Client
 	lines    *syncBuffer
-	inFlight inFlight
-	nextID   int
+	inFlight *inFlight
+	nextID   *atomic.Int64
+}
+
+// in is the house with its complaints going to another test, a subtest as a rule.
+func (h *house) in(t testing.TB) *house {
+	guest := *h
+	guest.t = t
+	return &guest
 }
 
 // setting changes a house before it starts.
@@ -78,7 +88,9 @@ type setting func(*settings)
 type settings struct {
 	zone      string
 	configure func(*configv1.EdgeConfig)
-	edge      []edge.Option
+	prepare   func(*house)
+	// address and serverName are where the instance registers; empty is the witness, without TLS.
+	address, serverName string
 }
 
 // inZone registers the contract's services in another zone than system-api.
@@ -89,32 +101,45 @@ func configured(change func(*configv1.EdgeConfig)) setting {
 	return func(s *settings) { s.configure = change }
 }
 
+// prepared does something after the contract is registered and before the edge starts.
+func prepared(do func(*house)) setting { return func(s *settings) { s.prepare = do } }
+
+// reachedAt registers the instance at another address than the witness's, with TLS to a server of this name.
+func reachedAt(address, serverName string) setting {
+	return func(s *settings) { s.address, s.serverName = address, serverName }
+}
+
 // newHouse compiles a contract from .proto texts, keyed by their path, registers every service in it, and starts the
 // edge. All of it is over when the test ends. When newHouse returns, the edge lists and serves the tools.
 func newHouse(t testing.TB, texts map[string]string, options ...setting) *house {
 	t.Helper()
-	s := settings{zone: zone, configure: func(*configv1.EdgeConfig) {}}
+	s := settings{zone: zone, configure: func(*configv1.EdgeConfig) {}, prepare: func(*house) {}}
 	for _, option := range options {
 		option(&s)
 	}
-	h := &house{t: t, files: schematest.Files(t, texts), lines: new(syncBuffer)}
+	h := &house{
+		t: t, files: schematest.Files(t, texts), lines: new(syncBuffer), inFlight: new(inFlight), nextID: new(atomic.Int64),
+	}
 	etcd := etcdtest.New(t)
 	h.store = registry.NewStore(etcd.Client(), "")
 	if err := h.store.EnsureAssertionKey(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	h.witness = startWitness(t)
-	h.register(s.zone, texts)
+	if s.address == "" {
+		s.address = h.witness.address
+	}
+	h.instance = h.register(&s, texts)
 	h.caller = h.newMachine(participant.System("tester"))
 
+	port := uint32(netip.MustParseAddrPort(s.address).Port())
 	cfg := &configv1.EdgeConfig{Addresses: []*configv1.ZoneAddresses{{
-		Zone: "*", Ranges: []string{"127.0.0.0/8"}, Ports: []uint32{h.witness.port()},
+		Zone: "*", Ranges: []string{"127.0.0.0/8"}, Ports: []uint32{port},
 	}}}
 	s.configure(cfg)
-	e, err := edge.New(t.Context(), append([]edge.Option{
-		edge.WithConfig(cfg), edge.WithEtcd(etcd.NewClient(), ""), edge.WithVersion("1.2.3"),
-		edge.WithLogger(slog.New(slog.NewJSONHandler(h.lines, &slog.HandlerOptions{Level: slog.LevelInfo}))),
-	}, s.edge...)...)
+	s.prepare(h)
+	e, err := edge.New(t.Context(), edge.WithConfig(cfg), edge.WithEtcd(etcd.NewClient(), ""), edge.WithVersion("1.2.3"),
+		edge.WithLogger(slog.New(slog.NewJSONHandler(h.lines, &slog.HandlerOptions{Level: slog.LevelInfo}))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,9 +163,32 @@ func newHouse(t testing.TB, texts map[string]string, options ...setting) *house 
 	return h
 }
 
-// register puts the contract into etcd with every service of the texts, as the registry does, under an instance whose
-// address is the witness's, and renews the lease until the test ends.
-func (h *house) register(zone string, texts map[string]string) {
+// instance is a registered process, as far as the registry can tell.
+type instance struct {
+	h    *house
+	id   string
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+// die stops renewing the lease, as a killed process does.
+func (i *instance) die() {
+	i.stop()
+	<-i.done
+}
+
+// leave deregisters, as a process does that stops.
+func (i *instance) leave() {
+	i.h.t.Helper()
+	i.die()
+	if err := i.h.store.Deregister(i.h.t.Context(), "", i.id); err != nil {
+		i.h.t.Fatal(err)
+	}
+}
+
+// register puts the contract into etcd with every service of the texts, as the registry does, under one instance, and
+// renews the lease until the test ends.
+func (h *house) register(s *settings, texts map[string]string) *instance {
 	h.t.Helper()
 	set := fileSet(h.files)
 	var names []string
@@ -161,11 +209,11 @@ func (h *house) register(zone string, texts map[string]string) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	compiled, err := contract.Compile(contract.Source{Files: set, Services: names, Zone: zone})
+	compiled, err := contract.Compile(contract.Source{Files: set, Services: names, Zone: s.zone})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	r := &registry.Registration{TTL: time.Minute, Contract: digest, Address: h.witness.address}
+	r := &registry.Registration{TTL: time.Minute, Contract: digest, Address: s.address, TLSServerName: s.serverName}
 	for _, service := range compiled.Services {
 		claim := registry.ServiceRegistration{
 			Key: registry.Key{Zone: service.Zone, Service: service.Name}, AliasRoot: participant.Root(service.Zone),
@@ -181,25 +229,23 @@ func (h *house) register(zone string, texts map[string]string) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(ctx)
-	done := make(chan struct{})
+	i := &instance{h: h, id: lease.InstanceID, done: make(chan struct{})}
+	ctx, i.stop = context.WithCancel(ctx)
 	go func() {
-		defer close(done)
+		defer close(i.done)
 		tick := time.NewTicker(lease.TTL / 5)
 		defer tick.Stop()
 		for {
 			select {
 			case <-tick.C:
-				_, _ = h.store.KeepAlive(ctx, "", lease.InstanceID) // one that fails is followed by another
+				_, _ = h.store.KeepAlive(ctx, "", i.id) // one that fails is followed by another
 			case <-ctx.Done():
 				return
 			}
 		}
 	}()
-	h.t.Cleanup(func() {
-		stop()
-		<-done
-	})
+	h.t.Cleanup(i.die)
+	return i
 }
 
 // fileSet is every file of files, each after its imports.

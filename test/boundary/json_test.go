@@ -108,7 +108,7 @@ func TestJSON_everyTextIsCarriedOrRefused(t *testing.T) {
 				names[c.name] = true
 				total++
 				byVerdict[c.verdict]++
-				t.Run(c.name, func(t *testing.T) { checkJSONCase(t, h, c) })
+				t.Run(c.name, func(t *testing.T) { checkJSONCase(t, h.in(t), c) })
 			}
 		})
 	}
@@ -319,7 +319,7 @@ func TestJSON_configuredLimits(t *testing.T) {
 		{"body past its limit", `"` + digits(20_000) + `"`, http.StatusRequestEntityTooLarge, "The body is larger than this edge accepts."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := h.call(version20251125, "carry", `{"any":`+test.text+`}`)
+			r := h.in(t).call(version20251125, "carry", `{"any":`+test.text+`}`)
 			switch {
 			case r.status != test.status:
 				t.Errorf("status %d: %.300s", r.status, r.body)
@@ -389,7 +389,7 @@ func TestJSON_theBodyIsOneDocument(t *testing.T) {
 			}
 			for _, version := range append([]string{version20260728}, served...) {
 				before := h.witness.count()
-				r := h.post([]byte(body), h.caller.headers(version))
+				r := h.in(t).post([]byte(body), h.caller.headers(version))
 				switch {
 				case test.verdict == isCarried && version != version20260728:
 					r.result()

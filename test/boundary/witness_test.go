@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/netip"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -25,11 +25,14 @@ import (
 // told it to, else an empty message. It is safe for concurrent use.
 type witness struct {
 	address string
+	server  *grpc.Server
 
 	mu      sync.Mutex
 	calls   int
 	newest  *seen
 	answers map[string]answerFunc
+	// connections is how many connections were made to the witness.
+	connections atomic.Int64
 }
 
 // answerFunc answers one call with the response's bytes or with an error, as a rule from package status.
@@ -47,22 +50,34 @@ type seen struct {
 func startWitness(t testing.TB) *witness {
 	t.Helper()
 	w := &witness{answers: make(map[string]answerFunc)}
-	server := grpc.NewServer(grpc.UnknownServiceHandler(w.serve), grpc.ForceServerCodecV2(rawBytes{}), grpc.MaxRecvMsgSize(64<<20))
+	w.server = grpc.NewServer(grpc.UnknownServiceHandler(w.serve), grpc.ForceServerCodecV2(rawBytes{}), grpc.MaxRecvMsgSize(64<<20))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.address = l.Addr().String()
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(l) }()
+	go func() { done <- w.server.Serve(counted{l, &w.connections}) }()
 	t.Cleanup(func() {
-		server.Stop()
+		w.server.Stop()
 		<-done
 	})
 	return w
 }
 
-func (w *witness) port() uint32 { return uint32(netip.MustParseAddrPort(w.address).Port()) }
+// counted counts the connections that a listener takes.
+type counted struct {
+	net.Listener
+	taken *atomic.Int64
+}
+
+func (c counted) Accept() (net.Conn, error) {
+	conn, err := c.Listener.Accept()
+	if err == nil {
+		c.taken.Add(1)
+	}
+	return conn, err
+}
 
 func (w *witness) serve(_ any, stream grpc.ServerStream) error {
 	method, ok := grpc.MethodFromServerStream(stream)
