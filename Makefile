@@ -11,7 +11,7 @@ STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 TESTFLAGS   ?=
 PACKAGES    ?= ./...
 
-.PHONY: help run test race fuzz lint gen check-gen api-baseline docs build ci clean
+.PHONY: help run test race fuzz fuzz-boundary lint gen check-gen api-baseline docs build ci clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -43,6 +43,13 @@ fuzz: ## run each fuzz target for FUZZTIME
 	  grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$dir/*_test.go | sed 's/^func //' | while read -r target; do \
 	    echo "$$dir $$target"; go test $$dir -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME); \
 	  done; done
+
+# The three that every call passes: the decoder, arguments to the wire, the wire to JSON.
+BOUNDARY := ./internal/mcp:FuzzDecode ./internal/gate:FuzzAgree ./internal/transcode:FuzzJSON
+fuzz-boundary: ## run the fuzz targets of the boundary for FUZZTIME each
+	@set -e; for target in $(BOUNDARY); do \
+	  echo "$$target"; go test $${target%%:*} -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME); \
+	done
 
 lint: tools/node_modules/.stamp ## check Go and proto sources
 	@test -z "$$(gofmt -l $$(git ls-files '*.go' ':!gen' ':!bench/gen'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go' ':!gen' ':!bench/gen'); exit 1; }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzDecode compares the decoder with encoding/json, which accepts more: whatever we take, it takes too, and the parts
-// that we cut out of the body are themselves JSON. A refusal is always a JSON-RPC error that repeats no more than an id.
+// FuzzDecode holds the decoder to wellFormed, which finds the same verdict in another way; and the parts that we cut out
+// of the body are themselves JSON. A refusal is always a JSON-RPC error that repeats no more than an id.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":[1,{"y":null}]},"_meta":{"progressToken":"t"}}}`,
@@ -30,6 +30,11 @@ func FuzzDecode(f *testing.F) {
 		m, refusal := l.decode(body)
 		if !bytes.Equal(body, before) {
 			t.Fatal("the body was changed")
+		}
+		malformed := refusal != nil && bytes.Contains(refusal.body, []byte(`"code":-32700`))
+		batch := bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) // refused whatever it holds
+		if want := !wellFormed(body, DefaultMaxJSONDepth+envelopeDepth, DefaultMaxJSONNumber); malformed != want && !batch {
+			t.Fatalf("%q: malformed %v, want %v", body, malformed, want)
 		}
 		if refusal != nil {
 			if refusal.status != 400 || !json.Valid(refusal.body) || len(refusal.body) > 600 {
