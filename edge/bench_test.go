@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,6 +29,17 @@ import (
 
 // benchWorkers is how many requests are under way at a time, for each core.
 const benchWorkers = 8
+
+// benchLog is a file to log to.
+func benchLog(b *testing.B) *os.File {
+	b.Helper()
+	f, err := os.Create(filepath.Join(b.TempDir(), "log"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { f.Close() })
+	return f
+}
 
 // rawBytes is a gRPC codec that carries bytes as they are.
 type rawBytes struct{}

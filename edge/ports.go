@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"google.golang.org/grpc/mem"
+
 	"github.com/sallyport-dev/sallyport/internal/catalog"
 	"github.com/sallyport-dev/sallyport/internal/dispatch"
 	"github.com/sallyport-dev/sallyport/internal/mcp"
@@ -78,8 +80,8 @@ func (t tool) AppendResult(dst, response []byte) ([]byte, bool, error) {
 // Explain keeps a service's words to itself: they may repeat what the caller sent.
 func (t tool) Explain([]byte, *mcp.Failure) (string, bool) { return "", false }
 
-func (t tool) Dispatch(ctx context.Context, p *participant.Participant, request []byte) ([]byte, error) {
-	response, err := t.dispatcher.Call(ctx, dispatch.Request{
+func (t tool) Dispatch(ctx context.Context, p *participant.Participant, request []byte) (mem.Buffer, error) {
+	response, err := t.dispatcher.Call(ctx, &dispatch.Request{
 		Participant: p,
 		Service:     t.Service,
 		FullMethod:  t.Tool.FullMethod,

@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 
 	"github.com/sallyport-dev/sallyport/internal/auth/assertion"
@@ -33,13 +33,12 @@ type Request struct {
 	Body []byte
 }
 
-// Call sends one call and gives the serialised response, which is the caller's. Every error is an [*Error]. It returns
-// when the context ends, and cancels the call then.
+// Call sends one call and gives the serialised response, which the caller frees when it is done with it. Every error is
+// an [*Error]. It returns when the context ends, and cancels the call then.
 //
 // What goes along is the participant and the assertion, a deadline, and nothing of the context's outgoing metadata.
-func (d *Dispatcher) Call(ctx context.Context, r Request) ([]byte, error) {
-	state := d.state.Load()
-	if state.closed {
+func (d *Dispatcher) Call(ctx context.Context, r *Request) (mem.Buffer, error) {
+	if d.state.Load().closed {
 		return nil, notSent(codes.Unavailable, errors.New("the dispatcher is closed"))
 	}
 	timeout := r.Timeout
@@ -48,21 +47,22 @@ func (d *Dispatcher) Call(ctx context.Context, r Request) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(timeout, d.options.MaxTimeout))
 	defer cancel()
-	body, failure := d.call(ctx, r)
+	response, failure := d.call(ctx, r)
 	if failure != nil {
 		return nil, failure
 	}
-	return body, nil
+	return response, nil
 }
 
-func (d *Dispatcher) call(ctx context.Context, r Request) ([]byte, *Error) {
+func (d *Dispatcher) call(ctx context.Context, r *Request) (mem.Buffer, *Error) {
 	var (
-		tried    []*connection
+		room     [4]*connection // for those tried, on the stack
+		tried    = room[:0]
 		last     *Error
 		mayRun   bool // an attempt left and its outcome is not known
 		repeated bool
 	)
-	fail := func(e *Error) ([]byte, *Error) {
+	fail := func(e *Error) (mem.Buffer, *Error) {
 		if mayRun && e.Executed == ExecutedNo {
 			e.Executed = ExecutedUnknown
 		}
@@ -70,9 +70,9 @@ func (d *Dispatcher) call(ctx context.Context, r Request) ([]byte, *Error) {
 	}
 	for {
 		// The state is read for each attempt: an instance that has come meanwhile is as good as any.
-		state := d.state.Load()
-		m, ok := state.pick(r.Service, d.options.Now(), tried)
-		if !ok {
+		state, now := d.state.Load(), d.options.Now()
+		m := state.pick(r.Service, now, tried)
+		if m == nil {
 			if last == nil {
 				last = notSent(codes.Unavailable, errors.New("no instance takes calls"))
 			}
@@ -85,10 +85,10 @@ func (d *Dispatcher) call(ctx context.Context, r Request) ([]byte, *Error) {
 		if !m.acquire() {
 			continue // the instance left between the pick and now
 		}
-		body, failure := d.attempt(ctx, r, state.signer, m)
+		response, failure := d.attempt(ctx, r, state.signer, m, now)
 		m.release()
 		if failure == nil {
-			return body, nil
+			return response, nil
 		}
 		last = failure
 		mayRun = mayRun || failure.Executed == ExecutedUnknown
@@ -105,16 +105,16 @@ func (d *Dispatcher) call(ctx context.Context, r Request) ([]byte, *Error) {
 	}
 }
 
-func (s *state) pick(service registry.Key, now time.Time, tried []*connection) (member, bool) {
+func (s *state) pick(service registry.Key, now time.Time, tried []*connection) *member {
 	p := s.pools[service]
 	if p == nil {
-		return member{}, false
+		return nil
 	}
 	return p.pick(now, tried)
 }
 
 // secondDoor judges the call again, from what is stored of the instance that it is about to reach.
-func (d *Dispatcher) secondDoor(r Request, m member) error {
+func (d *Dispatcher) secondDoor(r *Request, m *member) error {
 	stored := registry.Key{Zone: m.stored.GetZone(), Service: m.stored.GetService()}
 	if !d.options.Rules.Reaches(r.Participant, stored.Zone) {
 		return fmt.Errorf("%v participant %q does not reach the zone of %s, instance %s", r.Participant.GetKind(),
@@ -130,60 +130,50 @@ func (d *Dispatcher) secondDoor(r Request, m member) error {
 	return nil
 }
 
-var unary = grpc.StreamDesc{}
-
 // attempt sends the call to one instance.
-func (d *Dispatcher) attempt(ctx context.Context, r Request, signer *assertion.Signer, m member) ([]byte, *Error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	sent := new(outcome)
-	ctx, failure := d.head(context.WithValue(ctx, outcomeKey{}, sent), r, signer, m)
-	if failure != nil {
-		return nil, failure
+func (d *Dispatcher) attempt(ctx context.Context, r *Request, signer *assertion.Signer, m *member, now time.Time) (mem.Buffer, *Error) {
+	if signer == nil {
+		return nil, notSent(codes.Internal, errors.New("there is no assertion key to sign with yet"))
+	}
+	outgoing, err := signer.Outgoing(r.Participant, r.FullMethod, m.audience, now)
+	if err != nil {
+		return nil, notSent(codes.Internal, err)
 	}
 	client, err := m.dial()
 	if err != nil {
 		m.eject(d.options.Now(), err)
 		return nil, notSent(codes.Unavailable, err)
 	}
-	stream, err := client.NewStream(ctx, &unary, r.FullMethod,
-		grpc.ForceCodecV2(passThrough{}), grpc.MaxCallRecvMsgSize(d.options.MaxResponseBytes))
-	if err != nil {
+	e := &exchange{request: r.Body}
+	e.options = [...]grpc.CallOption{d.codec, d.largest, grpc.Trailer(&e.trailer)}
+	err = client.Invoke(&callContext{ctx, outgoing}, r.FullMethod, e, e, e.options[:]...)
+	switch {
+	case err == nil:
+		m.succeeded()
+		return e.response, nil
+	case e.response != nil:
+		e.response.Free()
+	case !e.left:
 		return nil, d.neverLeft(ctx, m, err)
 	}
-	var body []byte
-	if err = stream.SendMsg(r.Body); err == nil {
-		err = stream.RecvMsg(&body)
-	}
-	if err == nil {
-		m.succeeded()
-		return body, nil
-	}
-	return nil, d.left(ctx, m, sent, err)
+	return nil, d.left(ctx, m, e, err)
 }
 
-// head gives the context of one attempt: our metadata and no other.
-func (d *Dispatcher) head(ctx context.Context, r Request, signer *assertion.Signer, m member) (context.Context, *Error) {
-	if signer == nil {
-		return nil, notSent(codes.Internal, errors.New("there is no assertion key to sign with yet"))
+// callContext is the context of one attempt: it ends with the call's, and carries our metadata and no other.
+type callContext struct {
+	context.Context
+	outgoing context.Context
+}
+
+func (c *callContext) Value(key any) any {
+	if v := c.outgoing.Value(key); v != nil {
+		return v
 	}
-	raw, err := assertion.Serialize(r.Participant)
-	if err != nil {
-		return nil, notSent(codes.Internal, err)
-	}
-	audience := assertion.Audience(m.stored.GetZone(), m.stored.GetService())
-	token, err := signer.SignSerialized(raw, r.FullMethod, audience, d.options.Now())
-	if err != nil {
-		return nil, notSent(codes.Internal, err)
-	}
-	return metadata.NewOutgoingContext(ctx, metadata.MD{
-		assertion.ParticipantKey: {string(raw)},
-		assertion.AssertionKey:   {token},
-	}), nil
+	return c.Context.Value(key)
 }
 
 // neverLeft judges a call for which no stream could be opened.
-func (d *Dispatcher) neverLeft(ctx context.Context, m member, err error) *Error {
+func (d *Dispatcher) neverLeft(ctx context.Context, m *member, err error) *Error {
 	code := status.Code(err)
 	switch {
 	case ctx.Err() != nil:
@@ -195,13 +185,13 @@ func (d *Dispatcher) neverLeft(ctx context.Context, m member, err error) *Error 
 }
 
 // left judges a call that was sent and failed.
-func (d *Dispatcher) left(ctx context.Context, m member, sent *outcome, err error) *Error {
+func (d *Dispatcher) left(ctx context.Context, m *member, sent *exchange, err error) *Error {
 	s, _ := status.FromError(err)
 	e := &Error{Code: s.Code(), Err: err}
 	switch {
-	case s.Code() == codes.ResourceExhausted && sent.responding.Load() && isTooLarge(s.Message()):
+	case s.Code() == codes.ResourceExhausted && len(sent.trailer) == 0 && isTooLarge(s.Message()):
 		e.TooLarge = true
-	case sent.answered.Load():
+	case sent.answered(s):
 		e.Status = s
 		m.succeeded()
 	case ctx.Err() != nil:
@@ -215,11 +205,4 @@ func (d *Dispatcher) left(ctx context.Context, m member, sent *outcome, err erro
 		e.Executed = ExecutedUnknown
 	}
 	return e
-}
-
-// isTooLarge reports whether gRPC refused a message for its size, here a response that had begun to arrive: a service
-// whose gRPC refused the request says the same without beginning one. gRPC gives no other sign of it than its text.
-func isTooLarge(message string) bool {
-	return strings.HasPrefix(message, "grpc: received message") && strings.Contains(message, "larger than max") ||
-		strings.HasPrefix(message, "grpc: message after decompression larger than max")
 }

@@ -17,7 +17,6 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/stats"
 
 	"github.com/sallyport-dev/sallyport/internal/registry/address"
 )
@@ -119,7 +118,6 @@ func (d *Dispatcher) newClient(at endpoint) (*grpc.ClientConn, error) {
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDisableRetry(), // what may be repeated is decided here, not by gRPC
 		grpc.WithUserAgent("sallyport-edge"),
-		grpc.WithStatsHandler(outcomes{}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepAlive, Timeout: keepAliveTimeout}),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: ejectFirst / 2, Multiplier: 1.6, Jitter: 0.2, MaxDelay: ejectLongest / 3},
@@ -202,32 +200,3 @@ func (c *connection) succeeded() {
 		c.ejectedUntil.Store(0)
 	}
 }
-
-// outcome is what a connection saw of one attempt.
-type outcome struct {
-	responding atomic.Bool // the head of a response arrived, and not a refusal at once
-	answered   atomic.Bool // a status arrived
-}
-
-type outcomeKey struct{}
-
-// outcomes notes, for each attempt, what arrived from the service. An attempt that ends without a status was ended by
-// the connection, the deadline or the caller.
-type outcomes struct{}
-
-func (outcomes) HandleRPC(ctx context.Context, s stats.RPCStats) {
-	o, ok := ctx.Value(outcomeKey{}).(*outcome)
-	if !ok {
-		return
-	}
-	switch s.(type) {
-	case *stats.InHeader:
-		o.responding.Store(true)
-	case *stats.InTrailer:
-		o.answered.Store(true)
-	}
-}
-
-func (outcomes) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
-func (outcomes) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
-func (outcomes) HandleConn(context.Context, stats.ConnStats)                       {}

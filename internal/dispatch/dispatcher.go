@@ -61,6 +61,8 @@ type Options struct {
 type Dispatcher struct {
 	options Options
 	state   atomic.Pointer[state]
+	// codec and largest are options of every call.
+	codec, largest grpc.CallOption
 
 	mu          sync.Mutex // guards what follows; never taken on a call's path
 	connections map[endpoint]*connection
@@ -98,7 +100,10 @@ func New(o Options) *Dispatcher {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 		}
 	}
-	d := &Dispatcher{options: o, connections: map[endpoint]*connection{}}
+	d := &Dispatcher{
+		options: o, connections: map[endpoint]*connection{},
+		codec: grpc.ForceCodecV2(passThrough{}), largest: grpc.MaxCallRecvMsgSize(o.MaxResponseBytes),
+	}
 	d.state.Store(&state{})
 	return d
 }
@@ -121,10 +126,11 @@ func (d *Dispatcher) Update(v *registry.View) {
 			next.pools[key] = p
 			continue
 		}
-		var members []member
+		audience := assertion.Audience(key.Zone, key.Service)
+		var members []*member
 		for _, i := range list {
 			if !i.GetDraining() && i.GetZone() == key.Zone && i.GetService() == key.Service && len(members) < longestSchedule {
-				members = append(members, member{stored: i, connection: d.take(i)})
+				members = append(members, &member{stored: i, audience: audience, connection: d.take(i)})
 			}
 		}
 		next.pools[key] = newPool(list, members)

@@ -189,23 +189,24 @@ func start(t *testing.T, change func(*dispatch.Options), instances ...*registryv
 	return d
 }
 
-func request(body string) dispatch.Request {
-	return dispatch.Request{Participant: caller, Service: key, FullMethod: method, Timeout: patience, Body: []byte(body)}
+func request(body string) *dispatch.Request {
+	return &dispatch.Request{Participant: caller, Service: key, FullMethod: method, Timeout: patience, Body: []byte(body)}
 }
 
-func repeatable(body string) dispatch.Request {
+func repeatable(body string) *dispatch.Request {
 	r := request(body)
 	r.RepeatSafe = true
 	return r
 }
 
 // call sends a call and gives the body, or the error.
-func call(d *dispatch.Dispatcher, r dispatch.Request) (string, *dispatch.Error) {
-	body, err := d.Call(context.Background(), r)
-	if err == nil {
-		return string(body), nil
+func call(d *dispatch.Dispatcher, r *dispatch.Request) (string, *dispatch.Error) {
+	response, err := d.Call(context.Background(), r)
+	if err != nil {
+		return "", err.(*dispatch.Error) //nolint:errorlint // every error is one, which this asserts
 	}
-	return string(body), err.(*dispatch.Error) //nolint:errorlint // every error is one, which this asserts
+	defer response.Free()
+	return string(response.ReadOnlyData()), nil
 }
 
 func wait[T any](t *testing.T, events <-chan T, what string) T {

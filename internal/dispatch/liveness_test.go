@@ -247,7 +247,7 @@ func TestClose_waitsForRunningCallsAndTakesNoNewOnes(t *testing.T) {
 	wait(t, began, "the running call")
 	running.Go(func() { d.Close(); close(closed) })
 	for {
-		_, failure := call(d, func() dispatch.Request { r := request(""); r.Service.Service = "none"; return r }())
+		_, failure := call(d, func() *dispatch.Request { r := request(""); r.Service.Service = "none"; return r }())
 		if failure == nil {
 			t.Fatal("a call to nothing succeeded")
 		}

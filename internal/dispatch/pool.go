@@ -15,6 +15,8 @@ const longestSchedule = 4096
 // member is one instance of one service that takes calls.
 type member struct {
 	stored *registryv1.StoredInstance
+	// audience is the service as assertions name it.
+	audience string
 	*connection
 }
 
@@ -23,14 +25,14 @@ type pool struct {
 	// source is the view's list from which the pool was made; the same list means the same pool.
 	source []*registryv1.StoredInstance
 	// members are the instances that are not draining.
-	members []member
+	members []*member
 	// schedule names members by their index, each as often as its weight, spread evenly.
 	schedule []uint16
 	cursor   atomic.Uint32
 }
 
 // newPool makes a pool of at most longestSchedule members.
-func newPool(source []*registryv1.StoredInstance, members []member) *pool {
+func newPool(source []*registryv1.StoredInstance, members []*member) *pool {
 	weights := make([]int, len(members))
 	for i, m := range members {
 		weights[i] = int(max(m.stored.GetWeight(), 1))
@@ -40,31 +42,27 @@ func newPool(source []*registryv1.StoredInstance, members []member) *pool {
 	return p
 }
 
-// pick gives the next healthy member that was not tried yet. When all of those are ejected it gives one all the same:
-// an instance that was lost a moment ago is a better guess than none.
-func (p *pool) pick(now time.Time, tried []*connection) (member, bool) {
+// pick gives the next healthy member that was not tried yet, or nil. When all of those are ejected it gives one all the
+// same: an instance that was lost a moment ago is a better guess than none.
+func (p *pool) pick(now time.Time, tried []*connection) *member {
 	if len(p.schedule) == 0 {
-		return member{}, false
+		return nil
 	}
 	start := uint64(p.cursor.Add(1))
-	fallback := -1
+	var fallback *member
 	for i := range uint64(len(p.schedule)) {
-		at := int(p.schedule[(start+i)%uint64(len(p.schedule))])
-		m := p.members[at]
+		m := p.members[p.schedule[(start+i)%uint64(len(p.schedule))]]
 		if slices.Contains(tried, m.connection) {
 			continue
 		}
 		if m.healthy(now) {
-			return m, true
+			return m
 		}
-		if fallback < 0 {
-			fallback = at
+		if fallback == nil {
+			fallback = m
 		}
 	}
-	if fallback < 0 {
-		return member{}, false
-	}
-	return p.members[fallback], true
+	return fallback
 }
 
 // schedule spreads turns by weight: the smooth weighted round robin, written out for one round. Each turn goes to the

@@ -60,9 +60,9 @@ func TestSchedule_shares(t *testing.T) {
 func TestPool_pick(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	d := New(Options{})
-	var members []member
+	var members []*member
 	for i := range 3 {
-		members = append(members, member{
+		members = append(members, &member{
 			stored:     &registryv1.StoredInstance{InstanceId: fmt.Sprint(i)},
 			connection: &connection{d: d},
 		})
@@ -71,7 +71,7 @@ func TestPool_pick(t *testing.T) {
 	met := func(tried ...*connection) map[string]int {
 		got := map[string]int{}
 		for range 6 {
-			if m, ok := p.pick(now, tried); ok {
+			if m := p.pick(now, tried); m != nil {
 				got[m.stored.GetInstanceId()]++
 			}
 		}

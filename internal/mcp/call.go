@@ -58,7 +58,8 @@ func (x *exchange) callTool() *answer {
 		}
 		return x.failure(arguments, failure)
 	}
-	return x.result(response)
+	defer response.Free()
+	return x.result(response.ReadOnlyData())
 }
 
 // toolName is the name that the call asks for. Whatever is not a name resolves to nothing, on the same path as a name

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+	"google.golang.org/grpc/mem"
 
 	participantv1 "github.com/sallyport-dev/sallyport/gen/sallyport/participant/v1"
 	"github.com/sallyport-dev/sallyport/internal/lifecycle"
@@ -48,11 +49,12 @@ func (t *tool) Judge(arguments []byte) ([]byte, *mcp.Refusal, error) {
 	return request, t.refusal, err
 }
 
-func (t *tool) Dispatch(ctx context.Context, _ *participantv1.Participant, request []byte) ([]byte, error) {
-	if t.call != nil {
-		return t.call(ctx, request)
+func (t *tool) Dispatch(ctx context.Context, _ *participantv1.Participant, request []byte) (mem.Buffer, error) {
+	if t.call == nil {
+		return mem.SliceBuffer(request), nil
 	}
-	return request, nil
+	response, err := t.call(ctx, request)
+	return mem.SliceBuffer(response), err
 }
 
 func (t *tool) AppendResult(dst, response []byte) ([]byte, bool, error) {

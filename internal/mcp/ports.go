@@ -5,6 +5,7 @@ import (
 
 	participantv1 "github.com/sallyport-dev/sallyport/gen/sallyport/participant/v1"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
 )
 
 // Authenticator turns the credentials in a request's headers into a participant (access.md, "Credentials" 2).
@@ -41,12 +42,13 @@ type Tool interface {
 	// Judge turns arguments, which are one JSON object that the strict decoder read, into the request on the wire, or
 	// refuses them. An error is a fault of ours.
 	Judge(arguments []byte) (request []byte, refusal *Refusal, err error)
-	// Dispatch sends the request to an instance and returns its response. An error is a *[Failure], or a fault of ours.
-	// It returns when ctx ends.
-	Dispatch(ctx context.Context, p *participantv1.Participant, request []byte) ([]byte, error)
+	// Dispatch sends the request to an instance and returns its response, which is to be freed after use. An error is a
+	// *[Failure], or a fault of ours. It returns when ctx ends. The request must not be modified, even after a failure.
+	Dispatch(ctx context.Context, p *participantv1.Participant, request []byte) (mem.Buffer, error)
 	// AppendResult appends the members of the result object that the response is, without its braces and with at least
 	// one member; isError says that the service itself calls its answer an error, which the members say too. An error
-	// is a response that cannot be what the service meant; what was appended then does not count.
+	// is a response that cannot be what the service meant; what was appended then does not count. Nothing of the response
+	// is kept.
 	AppendResult(dst, response []byte) (result []byte, isError bool, err error)
 	// Explain gives what the service said about a failed call in words that may be shown to the caller, who sent the
 	// arguments, and whether corrected arguments may succeed. Without such words the text is empty.

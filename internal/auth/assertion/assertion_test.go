@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
 	participantv1 "github.com/sallyport-dev/sallyport/gen/sallyport/participant/v1"
@@ -131,7 +132,7 @@ func TestVerifier_refuses(t *testing.T) {
 	}
 	segments := strings.Split(good, ".")
 	b64 := base64.RawURLEncoding.EncodeToString
-	raw, err := assertion.Serialize(participant.System("s"))
+	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(participant.System("s"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,6 +300,37 @@ func TestSigner_reusesAnAssertionForThirtySeconds(t *testing.T) {
 	}
 }
 
+func TestSigner_givesTheMetadataOfACall(t *testing.T) {
+	s, app := signer(t), participant.Application("acme", "orders", "a")
+	token, err := s.Sign(app, method, audience, issue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range map[string]*participant.Participant{
+		"the same participant": app, "one of the same content": participant.Application("acme", "orders", "a"),
+	} {
+		ctx, err := s.Outgoing(p, method, audience, issue.Add(time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		md, _ := metadata.FromOutgoingContext(ctx)
+		carried := new(participant.Participant)
+		if values := md.Get(assertion.ParticipantKey); len(values) != 1 || proto.Unmarshal([]byte(values[0]), carried) != nil ||
+			!proto.Equal(carried, app) {
+			t.Errorf("%s: participant %q", name, values)
+		}
+		if got := md.Get(assertion.AssertionKey); len(got) != 1 || got[0] != token || len(md) != 2 {
+			t.Errorf("%s: metadata %v, want the assertion %s", name, md, token)
+		}
+		if _, limited := ctx.Deadline(); limited || ctx.Done() != nil {
+			t.Errorf("%s: the context ends", name)
+		}
+	}
+	if ctx, err := s.Outgoing(&participant.Participant{Kind: 3, ApplicationId: "orders"}, method, audience, issue); err == nil {
+		t.Errorf("an ill-formed participant got %v", ctx)
+	}
+}
+
 // The memory is bounded and forgets; what is signed and verified stays right under contention.
 func TestSigner_manyCallersAtOnce(t *testing.T) {
 	s := signer(t)
@@ -417,11 +449,11 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-func BenchmarkSigner_Sign_remembered(b *testing.B) {
+func BenchmarkSigner_Outgoing_remembered(b *testing.B) {
 	s, p := signer(b), participant.Application("acme-org", "orders-app", "a")
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Sign(p, method, audience, issue); err != nil {
+		if _, err := s.Outgoing(p, method, audience, issue); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -22,6 +22,17 @@ func newMemory[E any](entries int) *memory[E] {
 	return &memory[E]{seed: maphash.MakeSeed(), slots: make([]atomic.Pointer[E], entries)}
 }
 
+// hash hashes the parts of a key.
+func (m *memory[E]) hash(parts ...string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(m.seed)
+	for _, part := range parts {
+		_, _ = h.WriteString(part)
+		_ = h.WriteByte(0)
+	}
+	return h.Sum64()
+}
+
 // find gives the first entry for the hash that is the wanted one, or nil.
 func (m *memory[E]) find(hash uint64, wanted func(*E) bool) *E {
 	for way := range uint64(ways) {

@@ -2,15 +2,16 @@ package assertion
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-json-experiment/json/jsontext"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/sallyport-dev/sallyport/participant"
@@ -24,6 +25,7 @@ type Signer struct {
 	kid  string
 	jose jose.Signer
 	seen *memory[signed]
+	held *memory[held]
 }
 
 // signed is one remembered assertion. It is immutable.
@@ -33,11 +35,19 @@ type signed struct {
 	audience       string
 	issued         time.Time
 	assertionToken string
+	outgoing       context.Context
 }
 
 func (e *signed) serves(now time.Time) bool {
 	age := now.Sub(e.issued)
 	return age >= 0 && age < Reuse
+}
+
+// held is a remembered assertion by the very participant that it is of, so that one that is shared between calls need
+// not be serialised for each.
+type held struct {
+	participant *participant.Participant
+	*signed
 }
 
 // NewSigner makes a signer from a key's id and its Ed25519 seed of 32 bytes.
@@ -51,43 +61,77 @@ func NewSigner(kid string, seed []byte) (*Signer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("assertion key %q: %w", kid, err)
 	}
-	return &Signer{kid: kid, jose: signer, seen: newMemory[signed](signedEntries)}, nil
+	return &Signer{kid: kid, jose: signer, seen: newMemory[signed](signedEntries), held: newMemory[held](signedEntries)}, nil
 }
 
 // Kid is the id of the key.
 func (s *Signer) Kid() string { return s.kid }
 
 // Sign gives an assertion that the participant calls the full method of the audience. One assertion serves the same
-// three for up to 30 seconds, so that signing does not cost every call.
+// three for up to 30 seconds, so that signing does not cost every call. The participant must not be modified any more.
 func (s *Signer) Sign(p *participant.Participant, fullMethod, audience string, now time.Time) (string, error) {
-	raw, err := Serialize(p)
+	e, err := s.find(p, fullMethod, audience, now)
 	if err != nil {
 		return "", err
 	}
-	return s.SignSerialized(raw, fullMethod, audience, now)
+	return e.assertionToken, nil
 }
 
-// SignSerialized is Sign for a participant that [Serialize] wrote. It keeps raw, which must not be modified.
-func (s *Signer) SignSerialized(raw []byte, fullMethod, audience string, now time.Time) (string, error) {
-	hash := s.hash(raw, fullMethod, audience)
+// Outgoing gives a context that carries, as gRPC's outgoing metadata, the participant and what [Signer.Sign] gives for
+// the same arguments, and nothing else: no deadline, no other value. It is shared between calls.
+func (s *Signer) Outgoing(p *participant.Participant, fullMethod, audience string, now time.Time) (context.Context, error) {
+	e, err := s.find(p, fullMethod, audience, now)
+	if err != nil {
+		return nil, err
+	}
+	return e.outgoing, nil
+}
+
+// find gives the assertion for the very participant where there is one, else for its value, else a new one.
+func (s *Signer) find(p *participant.Participant, fullMethod, audience string, now time.Time) (*signed, error) {
+	hash := s.held.hash(p.GetId(), fullMethod, audience)
+	known := s.held.find(hash, func(h *held) bool {
+		return h.participant == p && h.serves(now) && h.method == fullMethod && h.audience == audience
+	})
+	if known != nil {
+		return known.signed, nil
+	}
+	raw, err := serialize(p)
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.signSerialized(raw, fullMethod, audience, now)
+	if err != nil {
+		return nil, err
+	}
+	s.held.keep(hash, &held{p, e}, func(old *held) bool { return !old.serves(now) })
+	return e, nil
+}
+
+func (s *Signer) signSerialized(raw []byte, fullMethod, audience string, now time.Time) (*signed, error) {
+	hash := s.seen.hash(string(raw), fullMethod, audience)
 	e := s.seen.find(hash, func(e *signed) bool {
 		return e.serves(now) && e.method == fullMethod && e.audience == audience && bytes.Equal(e.participant, raw)
 	})
 	if e != nil {
-		return e.assertionToken, nil
+		return e, nil
 	}
 	token, err := s.sign(raw, fullMethod, audience, now)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	s.seen.keep(hash, &signed{
+	e = &signed{
 		participant: raw, method: fullMethod, audience: audience, issued: now, assertionToken: token,
-	}, func(old *signed) bool { return !old.serves(now) })
-	return token, nil
+		outgoing: metadata.NewOutgoingContext(context.Background(), metadata.MD{
+			ParticipantKey: {string(raw)}, AssertionKey: {token},
+		}),
+	}
+	s.seen.keep(hash, e, func(old *signed) bool { return !old.serves(now) })
+	return e, nil
 }
 
-// Serialize writes a participant in the one form that is signed: deterministic, and checked.
-func Serialize(p *participant.Participant) ([]byte, error) {
+// serialize writes a participant in the one form that is signed: deterministic, and checked.
+func serialize(p *participant.Participant) ([]byte, error) {
 	if err := participant.Check(p); err != nil {
 		return nil, err
 	}
@@ -96,17 +140,6 @@ func Serialize(p *participant.Participant) ([]byte, error) {
 		return nil, fmt.Errorf("serialise participant: %w", err)
 	}
 	return raw, nil
-}
-
-func (s *Signer) hash(raw []byte, fullMethod, audience string) uint64 {
-	var h maphash.Hash
-	h.SetSeed(s.seen.seed)
-	_, _ = h.Write(raw)
-	_ = h.WriteByte(0)
-	_, _ = h.WriteString(fullMethod)
-	_ = h.WriteByte(0)
-	_, _ = h.WriteString(audience)
-	return h.Sum64()
 }
 
 func (s *Signer) sign(raw []byte, fullMethod, audience string, now time.Time) (string, error) {
