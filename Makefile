@@ -51,6 +51,10 @@ fuzz-boundary: ## run the fuzz targets of the boundary for FUZZTIME each
 	  echo "$$target"; go test $${target%%:*} -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME); \
 	done
 
+BENCHFLAGS ?=
+bench: ## compare the edge with others (bench/README.md); Linux with two processors
+	go run ./bench/cmd/compare $(BENCHFLAGS)
+
 lint: tools/node_modules/.stamp ## check Go and proto sources
 	@test -z "$$(gofmt -l $$(git ls-files '*.go' ':!gen' ':!bench/gen'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go' ':!gen' ':!bench/gen'); exit 1; }
 	go vet ./...

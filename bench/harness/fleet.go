@@ -56,6 +56,10 @@ type target struct {
 // Start builds the programs, starts them, and sees that every target answers every question rightly. The working
 // directory must be in the module. Whoever has a Fleet closes it; dir, an empty folder, is the caller's to remove.
 func Start(ctx context.Context, dir string) (*Fleet, error) {
+	// Compiling may use every processor, so that it comes before the process takes its place.
+	if err := build(ctx, dir); err != nil {
+		return nil, err
+	}
 	p, err := place()
 	if err != nil {
 		return nil, err
@@ -83,9 +87,6 @@ func (f *Fleet) Close() error {
 }
 
 func (f *Fleet) start(ctx context.Context) error {
-	if err := f.build(ctx); err != nil {
-		return err
-	}
 	backend, err := f.launch(f.placement.rest, "backend", "-dir", filepath.Join(f.dir, "etcd"))
 	if err != nil {
 		return err
@@ -106,12 +107,12 @@ func (f *Fleet) start(ctx context.Context) error {
 
 // build compiles the product's edge and the targets. The targets' own edge, which is only for profiles, is built when
 // it is wanted.
-func (f *Fleet) build(ctx context.Context) error {
+func build(ctx context.Context, dir string) error {
 	packages := []string{module + "/cmd/edge"}
 	for _, name := range []string{"backend", "gateway", "gosdk", "grpcraw", "httpecho", "micro"} {
 		packages = append(packages, module+"/bench/target/"+name)
 	}
-	return goBuild(ctx, f.dir, packages...)
+	return goBuild(ctx, dir, packages...)
 }
 
 func goBuild(ctx context.Context, out string, packages ...string) error {

@@ -8,6 +8,9 @@ import (
 	"text/tabwriter"
 )
 
+// nameCell holds names to the left; all other cells are aligned to the right.
+const nameCell = "%-48s"
+
 // Report writes the figures and the verdicts as tables of plain text.
 func (f *Figures) Report(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -16,29 +19,29 @@ func (f *Figures) Report(w io.Writer) error {
 		if len(targets) == 0 {
 			continue
 		}
-		fmt.Fprintf(t, "%s, %d workers\tCPU µs/call\tleast\tp50 µs\tcalls/s\tcalls/s of a core\t\n", s, s.workers())
+		fmt.Fprintf(t, nameCell+"\tCPU µs/call\tleast\tp50 µs\tcalls/s\tcalls/s of a core\t\n", fmt.Sprintf("%s, %d workers", s, s.workers()))
 		for _, name := range slices.SortedFunc(maps.Keys(targets), func(a, b string) int {
 			return int(middle(targets[a], cpu) - middle(targets[b], cpu))
 		}) {
 			samples := targets[name]
 			spent := middle(samples, cpu)
-			fmt.Fprintf(t, "%s\t%.1f\t%.1f\t%.0f\t%.0f\t%.0f\t\n", name, spent/1e3, least(samples, cpu)/1e3,
+			fmt.Fprintf(t, nameCell+"\t%.1f\t%.1f\t%.0f\t%.0f\t%.0f\t\n", name, spent/1e3, least(samples, cpu)/1e3,
 				middle(samples, func(s Sample) float64 { return s.Median })/1e3,
 				middle(samples, func(s Sample) float64 { return float64(s.Calls) / s.Seconds }), 1e9/spent)
 		}
 		fmt.Fprintln(t, "\t\t\t\t\t\t")
 	}
 	if len(f.Operations) > 0 {
-		fmt.Fprintf(t, "operation\tCPU ns\tleast\tallocations\t\n")
+		fmt.Fprintf(t, nameCell+"\tCPU ns\tleast\tallocations\t\n", "operation")
 		for _, name := range slices.Sorted(maps.Keys(f.Operations)) {
 			o := f.Operations[name]
 			ns := func(o Operation) float64 { return o.Nanoseconds }
-			fmt.Fprintf(t, "%s\t%.0f\t%.0f\t%.2f\t\n", name, middle(o, ns), least(o, ns),
+			fmt.Fprintf(t, nameCell+"\t%.0f\t%.0f\t%.2f\t\n", name, middle(o, ns), least(o, ns),
 				middle(o, func(o Operation) float64 { return o.Allocs }))
 		}
-		fmt.Fprintf(t, "one tool keeps\t%d B schema\t%d B plan\t\t\n\t\t\t\t\n", f.Memory.Schema, f.Memory.Plan)
+		fmt.Fprintf(t, nameCell+"\t%d B\t\t\t\n"+nameCell+"\t%d B\t\t\t\n\t\t\t\t\n", "one tool's schema keeps", f.Memory.Schema, "one tool's plan keeps", f.Memory.Plan)
 	}
-	fmt.Fprintf(t, "line\tmedian\tleast\tmost\tlimit\t\t\n")
+	fmt.Fprintf(t, nameCell+"\tmedian\tleast\tmost\tlimit\t\t\n", "goal")
 	for _, v := range f.Verdicts() {
 		sign, verdict := "≤", "PASS"
 		if v.AtLeast {
@@ -47,7 +50,10 @@ func (f *Figures) Report(w io.Writer) error {
 		if !v.Passed {
 			verdict = "MISS"
 		}
-		fmt.Fprintf(t, "%s\t%.3g%s\t%.3g\t%.3g\t%s %.3g%s\t%s\t\n", v.Name, v.Median, v.Unit, v.Least, v.Most, sign, v.Limit, v.Unit, verdict)
+		if v.Far {
+			verdict = "MISS BY FAR"
+		}
+		fmt.Fprintf(t, nameCell+"\t%.3g%s\t%.3g\t%.3g\t%s %.3g%s\t%s\t\n", v.Name, v.Median, v.Unit, v.Least, v.Most, sign, v.Limit, v.Unit, verdict)
 	}
 	return t.Flush()
 }

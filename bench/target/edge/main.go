@@ -30,6 +30,9 @@ type Allocated struct {
 	Collections uint32 `json:"collections"`
 }
 
+// samplesPerSecond is more than usual: a profile of a few seconds is to tell parts of a hundredth apart.
+const samplesPerSecond = 500
+
 func main() {
 	file := flag.String("config", "", "YAML file with a sallyport.config.v1.EdgeConfig")
 	flag.Parse()
@@ -89,6 +92,8 @@ func (p *profile) start(prefix string) (err error) {
 		return err
 	}
 	runtime.ReadMemStats(&p.before)
+	// Before StartCPUProfile, which then keeps it and grumbles on the standard error.
+	runtime.SetCPUProfileRate(samplesPerSecond)
 	return errors.Join(pprof.StartCPUProfile(p.cpu), kit.Say(struct{}{}))
 }
 
