@@ -177,7 +177,7 @@ func (d *deriver) typedRules(n *Node, fd protoreflect.FieldDescriptor, m protore
 		if n.Kind == String {
 			only = literalString(only.Text) // the key of a map
 		}
-		return []rule{constant(n, only, !rules.GetConst())}
+		return []rule{constant(n, only, !rules.GetConst()).of("const")}
 	case *validate.EnumRules:
 		return enumRules(n, fd, rules)
 	case *validate.RepeatedRules:
@@ -347,6 +347,15 @@ func enumNarrowed(n *Node, fd protoreflect.FieldDescriptor, keep func(int32) boo
 			n.Enum = slices.DeleteFunc(slices.Clone(n.Enum), func(l Literal) bool {
 				return !keep(int32(values.ByName(protoreflect.Name(l.Text)).Number()))
 			})
+			if len(n.Enum) > 0 || !keep(0) {
+				return
+			}
+			// Left out as what nobody needs to give, the zero value is all that can be given here.
+			for i := range values.Len() {
+				if vd := values.Get(i); vd.Number() == 0 {
+					n.Enum = append(n.Enum, literalString(string(vd.Name())))
+				}
+			}
 		},
 		words: text, allowsZero: allowsZero,
 	}

@@ -66,10 +66,28 @@ func TestInput_rules(t *testing.T) {
 		{"cel on a message field", `S a = 1 [(buf.validate.field).cel = {id: "x", message: "Must be nice.", expression: "true"}]`, `{"type":"object","description":"Must be nice.","additionalProperties":false}`},
 		{"rules waived for the zero value become words", `string a = 1 [(buf.validate.field) = {ignore: IGNORE_IF_ZERO_VALUE, string: {min_len: 3, max_len: 5}}]`, `{"type":"string","description":"Unless it is left at its default: At least 3 characters.","maxLength":5}`},
 		{"rules waived but with presence", `optional string a = 1 [(buf.validate.field) = {ignore: IGNORE_IF_ZERO_VALUE, string: {min_len: 3}}]`, `{"type":"string","minLength":3}`},
+		{"length of several rules", `string a = 1 [(buf.validate.field).string = {len: 3, min_len: 2, max_len: 9}]`, `{"type":"string","minLength":3,"maxLength":3}`},
+		{"in without not_in", `string a = 1 [(buf.validate.field).string = {in: ["x", "y"], not_in: ["y"]}]`, `{"type":"string","enum":["x"]}`},
+		{"nothing is accepted", `int32 a = 1 [(buf.validate.field).int32 = {in: [1, 2], not_in: [1, 2]}]`, `{"type":"integer","not":{},"minimum":-2147483648,"maximum":2147483647}`},
+		{"an empty range is no outside", `int32 a = 1 [(buf.validate.field).int32 = {gt: 5, lt: 5}]`, `{"type":"integer","minimum":6,"maximum":4}`},
+		{"an end that is not finite", `double a = 1 [` + v + `double.lt = -inf]`, `{"type":"number","description":"Must be less than -Inf."}`},
+		{"enum that only the zero value keeps", `E a = 1 [` + v + `enum.const = 0]`, `{"type":"string","enum":["E_UNSPECIFIED"]}`},
+		{"bool keys", `map<bool, string> a = 1 [` + v + `map.keys.bool.const = true]`, `{"type":"object","propertyNames":{"const":"true","pattern":"^(true|false)$"},"additionalProperties":{"type":"string"}}`},
+		{"both ends of a duration", `google.protobuf.Duration a = 1 [(buf.validate.field).duration = {gte: {seconds: 1}, lt: {seconds: 5}}]`,
+			`{"type":"string","description":"Seconds with the suffix s, for example 1.5s; from -315576000000s to 315576000000s. Must be at least 1s and less than 5s.","pattern":"^-?(0|[1-9][0-9]{0,11})(\\.[0-9]{1,9})?s$"}`},
+		{"outside of a time", `google.protobuf.Timestamp a = 1 [(buf.validate.field).timestamp = {gt: {seconds: 10}, lt: {seconds: 0}}]`,
+			`{"type":"string","description":"Must be less than 1970-01-01T00:00:00Z or greater than 1970-01-01T00:00:10Z.","format":"date-time"}`},
+		{"cel speaks of published names", `D a = 1 [(buf.validate.field).cel_expression = "this.inner_text != '' && has(this.deep_er.is_on)"]`,
+			`{"type":"object","description":"Must satisfy the CEL rule: this.innerText != '' && has(this.deepEr.isOn)","properties":{"innerText":{"type":"string"},"deepEr":{"type":"object","properties":{"isOn":{"type":"boolean"}},"additionalProperties":false}},"additionalProperties":false}`},
+		{"member of a message's oneof rule", `option (buf.validate.message).oneof = {fields: ["a", "z"]}; string z = 9 [(sallyport.tool.v1.field).hidden = true]; string a = 1 [` + v + `string.min_len = 3]`, `{"type":"string","description":"Unless it is left at its default: At least 3 characters."}`},
+		{"wrapped item that is waived", `repeated google.protobuf.StringValue a = 1 [` + v + `repeated.items = {ignore: IGNORE_IF_ZERO_VALUE, string: {min_len: 3}}]`,
+			`{"type":"array","items":{"type":"string","description":"Unless it is left at its default: At least 3 characters."}}`},
+		{"ignored rules of items", `repeated string a = 1 [(buf.validate.field) = {ignore: IGNORE_ALWAYS, repeated: {min_items: 1, items: {string: {min_len: 3}}}}]`, `{"type":"array","items":{"type":"string"}}`},
+		{"ignored message", `R a = 1 [` + v + `ignore = IGNORE_ALWAYS]; R b = 2`, `{"type":"object","properties":{"text":{"type":"string"}},"additionalProperties":false},"b":{"type":"object","properties":{"text":{"type":"string","minLength":1}},"required":["text"],"additionalProperties":false}`},
 		{"ignored rules", `string a = 1 [(buf.validate.field) = {ignore: IGNORE_ALWAYS, string: {min_len: 3}}]`, `{"type":"string"}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			md := schematest.Message(t, "message M { "+row.field+"; } enum E { E_UNSPECIFIED = 0; A = 1; B = 2; } message S {}")
+			md := schematest.Message(t, "message M { "+row.field+"; } enum E { E_UNSPECIFIED = 0; A = 1; B = 2; } message S {} message D { string inner_text = 1; D2 deep_er = 2; } message D2 { bool is_on = 1; } message R { string text = 1 [(buf.validate.field).required = true]; }")
 			doc, _, err := schema.Input(md, profile(t, ""))
 			if err != nil {
 				t.Fatal(err)

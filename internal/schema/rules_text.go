@@ -94,7 +94,9 @@ func wellKnownText(n *Node, m protoreflect.Message) []rule {
 		if v := fd.Enum().Values().ByNumber(m.Get(fd).Enum()); v != nil && v.Number() != 0 {
 			name := strings.TrimPrefix(string(v.Name()), "KNOWN_REGEX_")
 			r = words("Must be an %s.", strings.ReplaceAll(strings.ToLower(name), "_", " "))
-			r.allowsZero = v.Number() == protoreflect.EnumNumber(validate.KnownRegex_KNOWN_REGEX_HTTP_HEADER_VALUE)
+			// Not strictly judged, protovalidate's own Go code wants at least one character, though its CEL rule does not.
+			strict := m.Descriptor().Fields().ByName("strict")
+			r.allowsZero = fd.Enum().Values().ByNumber(m.Get(fd).Enum()).Name() == "KNOWN_REGEX_HTTP_HEADER_VALUE" && (!m.Has(strict) || m.Get(strict).Bool())
 		} else if v == nil {
 			r.partly = true
 		}
