@@ -1,5 +1,10 @@
-// Package schematest compiles .proto text into the descriptors that tests of schema, gate and transcoder work on:
-// built from a FileDescriptorSet like a registered contract's, with comments and resolved options.
+// Package schematest makes what tests of schema, gate and transcoder work on. It compiles .proto text into
+// descriptors, built from a FileDescriptorSet like a registered contract's, with comments and resolved options; it
+// draws random contracts, documents that a schema accepts, documents near those, and messages that a service may
+// answer with; and it compiles schemas with a validator that nobody here wrote.
+//
+// In come text, descriptors, schema nodes and the bits of rapid; out come descriptors, JSON texts and messages, the
+// same ones for the same bits. It must not know how gate and transcoder do what they do.
 package schematest
 
 import (
