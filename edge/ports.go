@@ -62,11 +62,11 @@ func (t tool) Judge(arguments []byte) ([]byte, *mcp.Refusal, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	request, refusal, err := plan.Judge(arguments)
+	request, refusal := plan.Judge(arguments)
 	if refusal != nil {
 		return nil, &mcp.Refusal{Text: refusal.Text(), Correctable: refusal.Correctable}, nil
 	}
-	return request, nil, err
+	return request, nil, nil
 }
 
 func (t tool) AppendResult(dst, response []byte) ([]byte, bool, error) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sallyport-dev/sallyport/internal/contract"
 	"github.com/sallyport-dev/sallyport/internal/gate"
+	"github.com/sallyport-dev/sallyport/internal/rules"
 	"github.com/sallyport-dev/sallyport/internal/transcode"
 )
 
@@ -12,8 +13,10 @@ import (
 // a response on the wire becomes the members of a result. It is compiled once, at the first call, and is immutable and
 // safe for concurrent use.
 type CallPlan struct {
-	gate  *gate.Gate
-	codec *transcode.Codec
+	gate *gate.Gate
+	// rules judge what the gate leaves to protovalidate; nil where it leaves nothing.
+	rules   *rules.Rules
+	results *transcode.Results
 }
 
 // compileCalls compiles the plan of a function. An error is a defect of the contract or of ours: what is published
@@ -24,17 +27,27 @@ func compileCalls(t *contract.Tool) (p *CallPlan, err error) {
 	if p.gate, err = gate.Compile(t.Input); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Resource(), err)
 	}
-	if p.codec, err = transcode.Compile(t.Descriptor.Input(), t.Result, t.Profile); err != nil {
+	if p.rules, err = rules.Compile(t.Input); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Resource(), err)
+	}
+	if p.results, err = transcode.CompileResults(t.Result, t.Profile, t.Descriptor.Input()); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Resource(), err)
 	}
 	return p, nil
 }
 
 // Judge turns arguments, one JSON value that the strict decoder accepted, into the request on the wire, which is the
-// caller's, or refuses them. An error is a defect of ours; its text may quote the arguments and is for the log alone.
-func (p *CallPlan) Judge(arguments []byte) (request []byte, refusal *gate.Refusal, err error) {
+// caller's, or refuses them. The gate judges first, and protovalidate then what the gate could not, where there is any
+// in these arguments.
+func (p *CallPlan) Judge(arguments []byte) (request []byte, refusal *gate.Refusal) {
 	accepted, refusal := p.gate.Judge(arguments)
-	return accepted.Wire, refusal, nil
+	if refusal == nil && accepted.RulesRemain && p.rules != nil {
+		refusal = p.rules.Judge(accepted.Wire)
+	}
+	if refusal != nil {
+		return nil, refusal
+	}
+	return accepted.Wire, nil
 }
 
 // AppendResult appends the members of the result object that the response is, without braces: the structured content
@@ -42,19 +55,5 @@ func (p *CallPlan) Judge(arguments []byte) (request []byte, refusal *gate.Refusa
 // reports as well. On an error dst is returned as it was; the service sent what its contract does not allow, and the
 // error's text may quote it and is for the log alone.
 func (p *CallPlan) AppendResult(dst, response []byte) (result []byte, isError bool, err error) {
-	r, err := p.codec.Decode(response)
-	if err != nil {
-		return dst, false, err
-	}
-	if r.Structured != nil && !r.IsError {
-		dst = append(dst, `"structuredContent":`...)
-		dst = append(dst, r.Structured...)
-		dst = append(dst, ',')
-	}
-	dst = append(dst, `"content":`...)
-	dst = append(dst, r.Content...)
-	if r.IsError {
-		dst = append(dst, `,"isError":true`...)
-	}
-	return dst, r.IsError, nil
+	return p.results.AppendResult(dst, response)
 }

@@ -146,7 +146,7 @@ func TestDoors(t *testing.T) {
 							t.Fatalf("zone %q: nothing to be called", z)
 						}
 						before := calls.Load()
-						_, err := d.Call(context.Background(), dispatch.Request{
+						_, err := d.Call(context.Background(), &dispatch.Request{
 							Participant: row.p, Service: entry.Service, FullMethod: entry.Tool.FullMethod, RepeatSafe: true,
 						})
 						var failure *dispatch.Error
@@ -189,7 +189,7 @@ func TestDoors_anAccessRuleThatChangedAfterResolution(t *testing.T) {
 	if !ok {
 		t.Fatal("it does not resolve to begin with")
 	}
-	r := dispatch.Request{Participant: app, Service: entry.Service, FullMethod: entry.Tool.FullMethod}
+	r := &dispatch.Request{Participant: app, Service: entry.Service, FullMethod: entry.Tool.FullMethod}
 	if _, err := d.Call(context.Background(), r); err != nil || calls.Load() != 1 {
 		t.Fatal(err)
 	}
