@@ -30,7 +30,7 @@ import (
 func TestMain(m *testing.M) { stack.Main(m) }
 
 // pages are tested one after the other: `make run` listens on fixed ports.
-var pages = []string{"README.md", "docs/mcp-hosts.md", "docs/service-teams.md", "docs/your-proto.md",
+var pages = []string{"README.md", "docs/mcp-hosts.md", "docs/service-teams.md", "docs/your-proto.md", "docs/refusals.md",
 	"docs/platform-teams.md"}
 
 func TestDocs_everyCommandAndSnippetWorks(t *testing.T) {
