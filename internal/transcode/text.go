@@ -2,6 +2,7 @@ package transcode
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"slices"
 	"unicode/utf8"
 )
@@ -97,17 +98,46 @@ func appendByte(dst []byte, c byte) []byte {
 // JSON itself, in which a quote and a backslash are all that a string must escape.
 func appendQuoted(dst []byte, start, end int) []byte {
 	at := len(dst)
-	// In the worst case all of it is escaped. The backslash is always written, and kept where it is needed.
-	dst = slices.Grow(dst, 2*(end-start)+1)
+	// In the worst case all of it is escaped; words are written whole, so that some are written past the end.
+	dst = slices.Grow(dst, 2*(end-start)+3*8)
 	src, out := dst[start:end], dst[at:cap(dst)]
 	n := 0
+	for ; len(src) >= 8; src = src[8:] {
+		w := binary.LittleEndian.Uint64(src)
+		o := out[n : n+3*8]
+		binary.LittleEndian.PutUint64(o, w)
+		if m := escapes(w); m != 0 {
+			// The rest of the word goes one place up, behind a backslash. One escape in a word is the usual number.
+			i := bits.TrailingZeros64(m) / 8 & 7
+			binary.LittleEndian.PutUint64(o[i+1:i+1+8], w>>(8*i&63))
+			o[i] = '\\'
+			n++
+			for m &= m - 1; m != 0; m &= m - 1 {
+				i := bits.TrailingZeros64(m) / 8
+				o := out[n+i:]
+				binary.LittleEndian.PutUint64(o[1:], w>>(8*i&63))
+				o[0] = '\\'
+				n++
+			}
+		}
+		n += 8
+	}
 	for _, c := range src {
-		out[n] = '\\'
-		n += int(escaped[c])
+		if c == '"' || c == '\\' {
+			out[n] = '\\'
+			n++
+		}
 		out[n] = c
 		n++
 	}
 	return dst[:at+n]
+}
+
+// escapes marks in its high bits the quotes and backslashes of a word, and nothing else.
+func escapes(w uint64) uint64 {
+	const low = ^uint64(highs) // 0x7f in every byte
+	quote, slash := w^'"'*ones, w^'\\'*ones
+	return ^((quote&low + low | quote) & (slash&low + low | slash)) & highs
 }
 
 // quoteFrom makes a JSON string of the JSON that dst holds from start on.
@@ -116,6 +146,3 @@ func quoteFrom(dst []byte, start int) []byte {
 	dst = append(appendQuoted(append(dst, '"'), start, end), '"')
 	return append(dst[:start], dst[end:]...)
 }
-
-// escaped is 1 for the bytes that appendQuoted escapes.
-var escaped = [256]uint8{'"': 1, '\\': 1}
