@@ -78,15 +78,14 @@ func compiled() (*plan, error) {
 // requests are the operations from arguments to a request. What a call allocates for its request is the caller's to
 // keep, so that nothing is reused on either side.
 func requests(p *plan) []Subject {
-	arguments := workload.Arguments(workload.Small, 3)
 	return []Subject{
 		{RequestPlan, func() error {
-			_, err := p.request(arguments)
+			_, err := p.request(smallArguments)
 			return err
 		}},
 		{RequestGenerated, func() error {
 			m := new(benchv1.GetItemRequest)
-			if err := protojson.Unmarshal(arguments, m); err != nil {
+			if err := protojson.Unmarshal(smallArguments, m); err != nil {
 				return err
 			}
 			_, err := proto.Marshal(m)
@@ -116,17 +115,36 @@ func responses(p *plan, size workload.Size) []Subject {
 	}
 }
 
-// compilePlan compiles the tool's plan, its schema given.
+// compilePlan compiles the tool's plan, its schema given, and uses it once: parts of it are compiled at need.
 func compilePlan() func() error {
 	doc, failed := derive(requestType())
-	return func() error {
+	var buffer []byte
+	return func() (err error) {
 		if failed != nil {
 			return failed
 		}
-		_, err := compile(doc, requestType(), responseType())
+		_, buffer, err = used(doc, buffer)
 		return err
 	}
 }
+
+// used is a plan that was used once. buffer is overwritten.
+func used(doc *schema.Document, buffer []byte) (*plan, []byte, error) {
+	p, err := compile(doc, requestType(), responseType())
+	if err != nil {
+		return nil, buffer, err
+	}
+	if _, err := p.request(smallArguments); err != nil {
+		return nil, buffer, err
+	}
+	buffer, err = p.appendJSON(buffer[:0], smallResponse)
+	return p, buffer, err
+}
+
+var (
+	smallArguments = workload.Arguments(workload.Small, 3)
+	smallResponse  = workload.Wire(workload.Response(workload.Small, 3))
+)
 
 func deriveSchema() error {
 	_, err := derive(requestType())
@@ -195,9 +213,10 @@ func MeasureMemory() (Memory, error) {
 		}
 	}
 	derived := heap()
+	var buffer []byte
 	for i := range plans {
 		var err error
-		if plans[i], err = compile(docs[i], requestType(), responseType()); err != nil {
+		if plans[i], buffer, err = used(docs[i], buffer); err != nil {
 			return Memory{}, err
 		}
 	}

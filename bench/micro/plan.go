@@ -10,11 +10,11 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/transcode"
 )
 
-// plan is what the edge compiles of a tool: the gate that turns arguments into a request, and the codec that turns a
-// response into JSON.
+// plan is what the edge compiles of a tool: the gate that turns arguments into a request, and what turns a response
+// into JSON.
 type plan struct {
-	gate  *gate.Gate
-	codec *transcode.Codec
+	gate    *gate.Gate
+	results *transcode.Results
 }
 
 var errRefused = errors.New("the gate refused the arguments")
@@ -30,11 +30,11 @@ func compile(doc *schema.Document, in, out protoreflect.MessageDescriptor) (*pla
 	if err != nil {
 		return nil, err
 	}
-	c, err := transcode.Compile(in, out, schema.Profile{})
+	r, err := transcode.CompileResults(out, schema.Profile{}, in)
 	if err != nil {
 		return nil, err
 	}
-	return &plan{g, c}, nil
+	return &plan{g, r}, nil
 }
 
 // request judges arguments and writes them as a request.
@@ -48,6 +48,5 @@ func (p *plan) request(arguments []byte) ([]byte, error) {
 
 // appendJSON appends a response as JSON.
 func (p *plan) appendJSON(dst, response []byte) ([]byte, error) {
-	result, err := p.codec.Decode(response)
-	return append(dst, result.Structured...), err
+	return p.results.AppendJSON(dst, response)
 }
