@@ -9,6 +9,7 @@ import (
 
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	toolv1 "github.com/sallyport-dev/sallyport/gen/sallyport/tool/v1"
+	"github.com/sallyport-dev/sallyport/internal/rules"
 	"github.com/sallyport-dev/sallyport/internal/schema"
 	"github.com/sallyport-dev/sallyport/participant"
 )
@@ -43,6 +44,7 @@ func (f *Files) Compile(s Source) (*Contract, error) {
 		seen:        map[string]bool{},
 	}
 	c.compile()
+	c.rules = nil // the contract below keeps the whole compiler
 	if len(c.conflicts) > 0 {
 		return nil, &ConflictError{c.conflicts}
 	}
@@ -56,6 +58,7 @@ type compiler struct {
 	descriptors map[string]protoreflect.ServiceDescriptor // the services of the source, by full name
 	overlays    map[string]*registryv1.Overlay            // by function
 	contract    Contract
+	rules       []*rules.Rules
 	conflicts   []Conflict
 	seen        map[string]bool // conflicts, so that each is reported once
 }
@@ -223,6 +226,9 @@ func (c *compiler) derive(t *Tool) {
 	for _, w := range warnings {
 		c.warn(t.Function(), "input: %s", w)
 	}
+	if err == nil {
+		c.checkRules(t.Function(), at, input)
+	}
 	output, warnings, err := schema.Output(t.Result, t.Profile)
 	if err != nil {
 		c.report(t.Function(), at, "no output schema can be derived: %v", err)
@@ -231,6 +237,23 @@ func (c *compiler) derive(t *Tool) {
 		c.warn(t.Function(), "output: %s", w)
 	}
 	t.Input, t.Output = input, output
+}
+
+// checkRules reports protovalidate rules that do not compile. No call could be judged by them.
+func (c *compiler) checkRules(function string, at place, input *schema.Document) {
+	compiled, err := rules.Compile(input)
+	if err == nil {
+		// Those of one file share what is costly about them while one of them lives.
+		c.rules = append(c.rules, compiled)
+		return
+	}
+	problems := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		problems = joined.Unwrap()
+	}
+	for _, problem := range problems {
+		c.report(function, at, "%v", problem)
+	}
 }
 
 // checkNames reports what would be published twice: two functions that hash alike, and one declared name within one

@@ -28,7 +28,8 @@ const anyMessage protoreflect.FullName = "google.protobuf.Any"
 //
 // The same services of equal files give the same bytes, whatever else the set holds and in whatever order. The set is
 // not modified. Files that only define options are dropped: options are resolved against the types linked into the
-// reader, and unknown ones stay as they are.
+// reader, and unknown ones stay as they are. Only what defines a predefined rule of protovalidate that a kept message
+// uses is kept, since it is data and no reader has it linked.
 func Normalize(set *descriptorpb.FileDescriptorSet, services []string) (raw []byte, digest string, err error) {
 	linked, err := link(set)
 	if err != nil {
@@ -96,9 +97,10 @@ func Normalize(set *descriptorpb.FileDescriptorSet, services []string) (raw []by
 	return raw, hex.EncodeToString(sum[:]), nil
 }
 
-// pruner keeps top-level declarations: a message that is reached stays with all that is nested in it.
+// pruner keeps top-level declarations: a message that is reached stays with all that is nested in it, but for
+// extensions.
 type pruner struct {
-	keep    map[protoreflect.FullName]bool               // top-level declarations
+	keep    map[protoreflect.FullName]bool               // top-level declarations, and extensions at any depth
 	needs   map[string]map[string]bool                   // kept file -> the files that it refers to
 	sources map[string]*descriptorpb.FileDescriptorProto // by path; the set's before the built-in ones
 }
@@ -149,9 +151,35 @@ func (p *pruner) message(md protoreflect.MessageDescriptor) {
 		if fd.Enum() != nil {
 			p.refer(md.ParentFile(), fd.Enum())
 		}
+		for _, xd := range schema.RuleExtensions(fd) {
+			p.extension(md.ParentFile(), xd)
+		}
 	}
 	for i := range md.Messages().Len() {
 		p.message(md.Messages().Get(i))
+	}
+}
+
+// extension keeps the declaration of a predefined rule, and the import by which the rule's user finds it.
+func (p *pruner) extension(from protoreflect.FileDescriptor, xd protoreflect.ExtensionDescriptor) {
+	there := xd.ParentFile()
+	p.keepFile(there.Path())
+	if there.Path() != from.Path() {
+		p.needs[from.Path()][there.Path()] = true
+	}
+	if p.keep[xd.FullName()] {
+		return
+	}
+	p.keep[xd.FullName()] = true
+	if md, nested := xd.Parent().(protoreflect.MessageDescriptor); nested {
+		p.refer(there, md)
+	}
+	p.refer(there, xd.ContainingMessage())
+	if xd.Message() != nil {
+		p.refer(there, xd.Message())
+	}
+	if xd.Enum() != nil {
+		p.refer(there, xd.Enum())
 	}
 }
 
@@ -207,13 +235,13 @@ func (p *pruner) file(source *descriptorpb.FileDescriptorProto) (*descriptorpb.F
 	if source == nil {
 		return nil, fmt.Errorf("a file of the contract has no descriptor")
 	}
-	pkg := source.GetPackage()
-	kept := func(name string) bool {
-		if pkg != "" {
-			name = pkg + "." + name
+	qualified := func(name string) string {
+		if source.GetPackage() != "" {
+			name = source.GetPackage() + "." + name
 		}
-		return p.keep[protoreflect.FullName(name)]
+		return name
 	}
+	kept := func(name string) bool { return p.keep[protoreflect.FullName(qualified(name))] }
 	file := &descriptorpb.FileDescriptorProto{
 		Name:       proto.String(source.GetName()),
 		Package:    source.Package,
@@ -228,7 +256,7 @@ func (p *pruner) file(source *descriptorpb.FileDescriptorProto) (*descriptorpb.F
 		if kept(m.GetName()) {
 			moved[[2]int32{messageField, int32(i)}] = int32(len(file.MessageType))
 			m = proto.CloneOf(m)
-			dropExtensions(m)
+			p.dropExtensions(m, qualified(m.GetName()))
 			file.MessageType = append(file.MessageType, m)
 		}
 	}
@@ -244,6 +272,11 @@ func (p *pruner) file(source *descriptorpb.FileDescriptorProto) (*descriptorpb.F
 			file.Service = append(file.Service, s)
 		}
 	}
+	for _, x := range source.GetExtension() {
+		if kept(x.GetName()) {
+			file.Extension = append(file.Extension, x)
+		}
+	}
 	file.SourceCodeInfo = keptComments(source.GetSourceCodeInfo(), moved)
 	return file, nil
 }
@@ -257,12 +290,14 @@ const (
 	nestedExtensionField = 6
 )
 
-// dropExtensions removes the extensions that are declared within a message: they are never published, and what they
-// extend is not reached.
-func dropExtensions(m *descriptorpb.DescriptorProto) {
-	m.Extension = nil
+// dropExtensions removes the extensions that are declared within a message and are not kept: they are never published,
+// and what they extend is not reached.
+func (p *pruner) dropExtensions(m *descriptorpb.DescriptorProto, name string) {
+	m.Extension = slices.DeleteFunc(m.Extension, func(x *descriptorpb.FieldDescriptorProto) bool {
+		return !p.keep[protoreflect.FullName(name+"."+x.GetName())]
+	})
 	for _, nested := range m.GetNestedType() {
-		dropExtensions(nested)
+		p.dropExtensions(nested, name+"."+nested.GetName())
 	}
 }
 

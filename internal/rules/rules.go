@@ -98,17 +98,16 @@ func (p place) property(i int) place {
 	return place{p.node.Properties[i].Node, path, append(slices.Clip(p.order), i)}
 }
 
-func (p place) item() place { return place{p.node.Elem.Node, p.path + "[]", p.order} }
-func (p place) entry() place {
-	return place{p.node.Elem.Node, p.path + ".{key}", append(slices.Clip(p.order), entries)}
+func (p place) item() place  { return p.inside("[]") }
+func (p place) entry() place { return p.inside(".{key}") }
+
+// inside is every item of a list or every value of a map: after what is said of the list or the map.
+func (p place) inside(step string) place {
+	return place{p.node.Elem.Node, p.path + step, append(slices.Clip(p.order), 0)}
 }
 
-// Positions below a place: of a map's entries after what is said of its keys, of what is said of a message as a whole
-// after its properties.
-const (
-	entries = 0
-	whole   = 1 << 30
-)
+// whole is the position of what is said of a message as a whole: after its properties.
+const whole = 1 << 30
 
 // unevaluated is said where protovalidate cannot evaluate a rule for what it is given. Its error may quote values.
 const unevaluated = "must be values for which every rule of the tool can be evaluated"

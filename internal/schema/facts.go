@@ -141,6 +141,30 @@ func predefined(fd protoreflect.FieldDescriptor, m protoreflect.Message) (list [
 	return list
 }
 
+// RuleExtensions lists the extensions of protovalidate's rules that a field uses, those on its items, keys and values
+// included: predefined rules, which have to travel with a contract. What the field's file imports is searched.
+func RuleExtensions(fd protoreflect.FieldDescriptor) (list []protoreflect.ExtensionDescriptor) {
+	var visit func(*validate.FieldRules)
+	visit = func(rules *validate.FieldRules) {
+		if rules == nil {
+			return
+		}
+		m := rules.ProtoReflect()
+		if typed := m.WhichOneof(m.Descriptor().Oneofs().ByName("type")); typed != nil {
+			for _, xd := range predefined(fd, m.Get(typed).Message()) {
+				if xd != nil {
+					list = append(list, xd)
+				}
+			}
+		}
+		visit(rules.GetRepeated().GetItems())
+		visit(rules.GetMap().GetKeys())
+		visit(rules.GetMap().GetValues())
+	}
+	visit(fieldRules(fd))
+	return list
+}
+
 // Extensions visits the extensions that a file and its imports declare, to any depth, until visit returns false.
 func Extensions(file protoreflect.FileDescriptor, visit func(protoreflect.ExtensionDescriptor) bool) {
 	seen := map[string]bool{}
