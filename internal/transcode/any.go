@@ -20,7 +20,7 @@ func (t *table) appendAny(s *scratch, dst []byte, slots []slot, depth int) ([]by
 	if m == nil {
 		return dst, errors.New("a google.protobuf.Any carries a type that is not in the contract")
 	}
-	dst, err := appendString(append(dst, `{"@type":`...), url)
+	dst, err := s.appendString(append(dst, `{"@type":`...), slots[0].v)
 	if err != nil {
 		return dst, t.fields[0].fail(err)
 	}

@@ -144,7 +144,7 @@ func (s *scratch) appendKey(dst []byte, f *field, key uint64) ([]byte, error) {
 	const half = 1 << 63
 	switch f.key.op {
 	case opString:
-		dst, err := appendString(dst, s.bytes(key))
+		dst, err := s.appendString(dst, key)
 		if err != nil {
 			return dst, f.fail(err)
 		}

@@ -21,77 +21,68 @@ func special(w uint64) uint64 {
 	return (w | (w - ' '*ones) | (quote - ones) | (slash - ones)) & highs
 }
 
-// appendString writes src as a JSON string. It escapes what JSON demands and nothing else, and fails on what is not
-// UTF-8.
-func appendString(dst, src []byte) ([]byte, error) {
-	// Room for the quotes and for a whole last word.
-	dst = slices.Grow(dst, len(src)+2+8)
-	dst = append(dst, '"')
-	n := len(dst)
-	out := dst[:cap(dst)]
-	i := 0
-	for ; len(src)-i >= 8; i += 8 {
-		w := binary.LittleEndian.Uint64(src[i:])
-		if special(w) != 0 {
-			return appendRest(out[:n+i], src[i:])
+// appendString writes the bytes of w from i to end as a JSON string. It escapes what JSON demands and nothing else, and
+// fails on what is not UTF-8.
+func appendString(dst, w []byte, i, end int) ([]byte, error) {
+	// Room for the quotes, and for a last word that is written whole.
+	dst = slices.Grow(dst, end-i+2+8)
+	out, n := dst[:cap(dst)], len(dst)
+	out[n] = '"'
+	n++
+	for i < end {
+		v, size := word(w, i, end)
+		binary.LittleEndian.PutUint64(out[n:], v)
+		m := special(v)
+		if m == 0 {
+			i, n = i+size, n+size
+			continue
 		}
-		binary.LittleEndian.PutUint64(out[n+i:], w)
-	}
-	for ; i < len(src); i++ {
-		c := src[i]
-		if c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			return appendRest(out[:n+i], src[i:])
+		// What comes before the special byte has been written.
+		plain := bits.TrailingZeros64(m) / 8
+		i, n = i+plain, n+plain
+		if c := w[i]; c < utf8.RuneSelf {
+			// An escape is longer than what it stands for.
+			out = slices.Grow(out[:n], end-i+6+2+8)
+			out = appendEscape(out, c)
+			n, i = len(out), i+1
+			out = out[:cap(out)]
+			continue
 		}
-		out[n+i] = c
-	}
-	return append(out[:n+i], '"'), nil
-}
-
-// appendRest writes what is left of a string from its first special byte on, and the closing quote.
-func appendRest(dst, src []byte) ([]byte, error) {
-	for i := 0; i < len(src); {
-		if len(src)-i >= 8 {
-			if w := binary.LittleEndian.Uint64(src[i:]); special(w) == 0 {
-				dst = binary.LittleEndian.AppendUint64(dst, w)
-				i += 8
-				continue
-			}
-		}
-		c := src[i]
-		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRune(src[i:])
+		for i < end && w[i] >= utf8.RuneSelf {
+			r, size := utf8.DecodeRune(w[i:end])
 			if r == utf8.RuneError && size == 1 {
 				return dst, errUTF8
 			}
-			dst = append(dst, src[i:i+size]...)
-			i += size
-			continue
+			for range size {
+				out[n] = w[i]
+				i, n = i+1, n+1
+			}
 		}
-		dst = appendByte(dst, c)
-		i++
 	}
-	return append(dst, '"'), nil
+	out[n] = '"'
+	return out[:n+1], nil
 }
 
-func appendByte(dst []byte, c byte) []byte {
-	const hex = "0123456789abcdef"
-	switch {
-	case c == '"' || c == '\\':
-		return append(dst, '\\', c)
-	case c >= ' ':
-		return append(dst, c)
-	case c == '\b':
-		return append(dst, '\\', 'b')
-	case c == '\f':
-		return append(dst, '\\', 'f')
-	case c == '\n':
-		return append(dst, '\\', 'n')
-	case c == '\r':
-		return append(dst, '\\', 'r')
-	case c == '\t':
-		return append(dst, '\\', 't')
+func (s *scratch) appendString(dst []byte, v span) ([]byte, error) {
+	return appendString(dst, s.wire, startOf(v), endOf(v))
+}
+
+// word returns up to eight bytes of w from i to end, and how many they are. What is left of the word is spaces.
+func word(w []byte, i, end int) (v uint64, size int) {
+	switch size = end - i; {
+	case size >= 8:
+		return binary.LittleEndian.Uint64(w[i:]), 8
+	case len(w)-i >= 8:
+		v = binary.LittleEndian.Uint64(w[i:])
+	case len(w) >= 8:
+		v = binary.LittleEndian.Uint64(w[len(w)-8:]) >> (8 * (i + 8 - len(w)) & 63)
+	default:
+		for k := size - 1; k >= 0; k-- {
+			v = v<<8 | uint64(w[i+k])
+		}
 	}
-	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+	used := uint64(1)<<(8*size&63) - 1
+	return v&used | ' '*ones&^used, size
 }
 
 // appendQuoted writes once more what dst holds from start to end, as the contents of a JSON string. What is there is
@@ -145,4 +136,24 @@ func quoteFrom(dst []byte, start int) []byte {
 	end := len(dst)
 	dst = append(appendQuoted(append(dst, '"'), start, end), '"')
 	return append(dst[:start], dst[end:]...)
+}
+
+// appendEscape writes an ASCII character that a JSON string cannot hold as it is.
+func appendEscape(dst []byte, c byte) []byte {
+	const hex = "0123456789abcdef"
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\b':
+		return append(dst, '\\', 'b')
+	case '\f':
+		return append(dst, '\\', 'f')
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\r':
+		return append(dst, '\\', 'r')
+	case '\t':
+		return append(dst, '\\', 't')
+	}
+	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 }

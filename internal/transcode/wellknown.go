@@ -145,32 +145,43 @@ func appendTimestamp(dst []byte, seconds int64, nanos int32) ([]byte, error) {
 	if seconds < minTimestamp || seconds > maxTimestamp || nanos < 0 || nanos > maxNanos {
 		return dst, errors.New("a google.protobuf.Timestamp is out of range")
 	}
-	// Days since 0000-03-01, the first day of a 400-year era of the calendar whose years begin in March: the leap day is
-	// then the last one of its year.
-	const secondsOfDay, daysTo1970, daysOfEra = 86400, 719468, 146097
-	days, second := seconds/secondsOfDay, int(seconds%secondsOfDay)
-	if second < 0 {
+	// Days since 0000-03-01, the first day of a calendar whose years begin in March, so that the leap day is a year's
+	// last. The steps from there are Neri's and Schneider's (Euclidean affine functions and their application to
+	// calendar algorithms, 2022).
+	const secondsOfDay, daysTo1970 = 86400, 719468
+	days, second := seconds/secondsOfDay, uint32(seconds%secondsOfDay)
+	if seconds%secondsOfDay < 0 {
 		days, second = days-1, second+secondsOfDay
 	}
-	since := uint(days + daysTo1970)
-	era, day := since/daysOfEra, since%daysOfEra
-	year := (day - day/1460 + day/36524 - day/146096) / 365
-	day -= 365*year + year/4 - year/100
-	month := (5*day + 2) / 153
-	day -= (153*month+2)/5 - 1
-	year += era * 400
-	if month += 3; month > 12 {
-		month, year = month-12, year+1
+	quarters := uint32(days+daysTo1970)*4 + 3
+	century, ofCentury := quarters/146097, quarters%146097|3
+	product := uint64(ofCentury) * 2939745
+	year, ofYear := uint32(product>>32), uint32(product)/2939745/4
+	months := 2141*ofYear + 197913
+	month, day := months>>16, months&0xffff/2141+1
+	if ofYear >= 306 {
+		month -= 12
+		if year++; year == 100 {
+			century, year = century+1, 0
+		}
 	}
-	century, year := year/100, year%100
-	dst = append(dst, '"', digit(century/10), digit(century%10), digit(year/10), digit(year%10), '-',
-		digit(month/10), digit(month%10), '-', digit(day/10), digit(day%10), 'T',
-		digit(uint(second/36000)), digit(uint(second/3600%10)), ':', digit(uint(second/600%6)), digit(uint(second/60%10)), ':',
-		digit(uint(second/10%6)), digit(uint(second%10)))
+	n := len(dst)
+	dst = append(dst, `"0000-00-00T00:00:00`...)
+	text := dst[n : n+20]
+	putDigits(text[1:], century)
+	putDigits(text[3:], year)
+	putDigits(text[6:], month)
+	putDigits(text[9:], day)
+	putDigits(text[12:], second/3600)
+	putDigits(text[15:], second/60%60)
+	putDigits(text[18:], second%60)
 	return append(appendDecimals(dst, uint32(nanos)), 'Z', '"'), nil
 }
 
-func digit(d uint) byte { return byte('0' + d) }
+// putDigits writes a number below 100.
+func putDigits(text []byte, d uint32) {
+	text[0], text[1] = byte('0'+d/10), byte('0'+d%10)
+}
 
 // appendDuration writes seconds with no, three, six or nine decimals.
 func appendDuration(dst []byte, seconds int64, nanos int32) ([]byte, error) {
@@ -197,7 +208,7 @@ func appendDecimals(dst []byte, nanos uint32) []byte {
 	dst = append(dst, '.')
 	for unit := uint32(100_000_000); nanos > 0; {
 		for range 3 {
-			dst = append(dst, digit(uint(nanos/unit)))
+			dst = append(dst, byte('0'+nanos/unit))
 			nanos %= unit
 			unit /= 10
 		}

@@ -129,7 +129,7 @@ func (f *field) holdsZero(v uint64) bool {
 func (s *scratch) appendValue(dst []byte, f *field, v uint64, first uint32, depth int) ([]byte, error) {
 	switch f.op {
 	case opString:
-		dst, err := appendString(dst, s.bytes(v))
+		dst, err := s.appendString(dst, v)
 		if err != nil {
 			return dst, f.fail(err)
 		}
