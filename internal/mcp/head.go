@@ -63,7 +63,7 @@ func (d *doorman) admit(r *http.Request) *answer {
 	if !isJSON(r.Header["Content-Type"]) {
 		return headRefusal(http.StatusUnsupportedMediaType, "The Content-Type must be application/json in UTF-8.")
 	}
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+	if encoding := strings.Join(r.Header["Content-Encoding"], ","); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return headRefusal(http.StatusUnsupportedMediaType, "The body must not have a Content-Encoding.")
 	}
 	if r.ContentLength > d.limit {

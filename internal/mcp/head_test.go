@@ -117,6 +117,7 @@ func TestHandler_refusesTwoValuesOfOneHeader(t *testing.T) {
 	}{
 		{"Origin", "Origin", []string{"http://localhost", "http://localhost"}, 403},
 		{"Content-Type", "Content-Type", []string{"application/json", "application/json"}, 415},
+		{"Content-Encoding", "Content-Encoding", []string{"identity", "gzip"}, 415},
 		{"clientId", "clientId", []string{"m-1", "m-1"}, 401},
 		{"clientSecret", "clientSecret", []string{"secret", "secret"}, 401},
 		{"MCP-Protocol-Version", "MCP-Protocol-Version", []string{"2025-11-25", "2025-11-25"}, 400},
