@@ -31,8 +31,8 @@ func (s *scratch) check(m *message, v span, depth int) error {
 		if tag, p = uvarint(w, p); p < 0 {
 			return errWire
 		}
-		if v, p = record(w, p, tag); p < 0 {
-			return errWire
+		if v, p = s.record(w, p, tag); p < 0 {
+			return wireError(p)
 		}
 		i := t.lookUp(tag >> 3)
 		if i < 0 {
@@ -64,8 +64,8 @@ func (s *scratch) check(m *message, v span, depth int) error {
 func (s *scratch) checkPacked(f *field, v span) error {
 	w := s.wire[:endOf(v)]
 	for p := startOf(v); p < len(w); {
-		if _, p = record(w, p, f.unit); p < 0 {
-			return f.fail(errWire)
+		if _, p = s.record(w, p, f.unit); p < 0 {
+			return f.fail(wireError(p))
 		}
 	}
 	return nil
@@ -120,8 +120,8 @@ func (s *scratch) items(run span, f func(v uint64) error) error {
 		if tag, p = uvarint(w, p); p < 0 {
 			return errWire
 		}
-		if v, p = record(w, p, tag); p < 0 {
-			return errWire
+		if v, p = s.record(w, p, tag); p < 0 {
+			return wireError(p)
 		}
 		if err := f(v); err != nil {
 			return err

@@ -67,8 +67,8 @@ func (s *scratch) collect(f *field, run span, base int) error {
 		if tag, p = uvarint(w, p); p < 0 {
 			return errWire
 		}
-		if v, p = record(w, p, tag); p < 0 {
-			return errWire
+		if v, p = s.record(w, p, tag); p < 0 {
+			return wireError(p)
 		}
 		e, err := s.entry(f, v)
 		if err != nil {
@@ -91,8 +91,8 @@ func (s *scratch) entry(f *field, v span) (entry, error) {
 		if tag, p = uvarint(w, p); p < 0 {
 			return entry{}, errWire
 		}
-		if v, p = record(w, p, tag); p < 0 {
-			return entry{}, errWire
+		if v, p = s.record(w, p, tag); p < 0 {
+			return entry{}, wireError(p)
 		}
 		switch number := tag >> 3; {
 		case number == 1 && f.key.wires>>(tag&7)&1 != 0:

@@ -18,6 +18,8 @@ type scratch struct {
 	runs []run
 	// entries hold the entries of the maps that are being written.
 	entries []entry
+	// groups is how many bytes were passed over in search of the ends of groups.
+	groups int
 }
 
 // Limits of what a pooled scratch may keep, in elements: about one megabyte together.
@@ -40,7 +42,7 @@ func (s *scratch) giveBack() {
 	if cap(s.slots) > keptSlots || cap(s.runs) > keptRuns || cap(s.entries) > keptEntries {
 		return
 	}
-	s.wire, s.slots, s.runs, s.entries = nil, s.slots[:0], s.runs[:firstRun], s.entries[:0]
+	*s = scratch{slots: s.slots[:0], runs: s.runs[:firstRun], entries: s.entries[:0]}
 	pool.Put(s)
 }
 

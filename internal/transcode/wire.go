@@ -56,9 +56,9 @@ func longVarint(w []byte, p int) (uint64, int) {
 	return v, p + n
 }
 
-// record reads the value behind a tag: a number's bits, or the span of what has a length. The position after it is
-// negative where the bytes are no value.
-func record(w []byte, p int, tag uint64) (v uint64, next int) {
+// record reads the value behind a tag: a number's bits, or the span of what has a length or an end. The position after
+// it is negative where there is none, and then wireError says why.
+func (s *scratch) record(w []byte, p int, tag uint64) (v uint64, next int) {
 	switch tag & 7 {
 	case wireVarint:
 		return uvarint(w, p)
@@ -86,9 +86,32 @@ func record(w []byte, p int, tag uint64) (v uint64, next int) {
 		if n < 0 {
 			return 0, -1
 		}
+		if s.groups += n; s.groups > groupEffort*len(s.wire)+groupBytes {
+			return 0, tooDeep
+		}
 		return spanOf(p, p+len(content)), p + n
 	}
 	return 0, -1
+}
+
+// groupEffort bounds how often, on average, a byte of a response may be passed over in search of a group's end, beyond a
+// quarter of a second's worth of bytes. A group does not say how long it is: groups within groups are searched once more
+// at every level, and a large response that nests them deep would keep a processor busy for minutes. Messages that say
+// their length are bounded by maxDepth alone.
+const (
+	groupEffort = 64
+	groupBytes  = 256 << 20
+)
+
+// tooDeep is the position after a group that exhausts groupEffort.
+const tooDeep = -2
+
+// wireError says what a negative position means.
+func wireError(p int) error {
+	if p == tooDeep {
+		return errDepth
+	}
+	return errWire
 }
 
 // slot is what the index of a message knows of one field.
@@ -136,8 +159,8 @@ func (s *scratch) index(t *table, slots []slot, v span, depth int) error {
 		if tag, p = uvarint(w, p); p < 0 {
 			return errWire
 		}
-		if v, p = record(w, p, tag); p < 0 {
-			return errWire
+		if v, p = s.record(w, p, tag); p < 0 {
+			return wireError(p)
 		}
 		i := t.lookUp(tag >> 3)
 		if i < 0 {

@@ -168,8 +168,8 @@ func (s *scratch) appendRun(dst []byte, f *field, run span, depth int) ([]byte, 
 		if tag, p = uvarint(w, p); p < 0 {
 			return dst, errWire
 		}
-		if v, p = record(w, p, tag); p < 0 {
-			return dst, errWire
+		if v, p = s.record(w, p, tag); p < 0 {
+			return dst, wireError(p)
 		}
 		if f.packable && tag&7 == wireBytes {
 			if dst, err = s.appendPacked(dst, f, v); err != nil {
@@ -189,8 +189,8 @@ func (s *scratch) appendPacked(dst []byte, f *field, packed span) ([]byte, error
 	w := s.wire[:endOf(packed)]
 	for p := startOf(packed); p < len(w); {
 		var v uint64
-		if v, p = record(w, p, f.unit); p < 0 {
-			return dst, f.fail(errWire)
+		if v, p = s.record(w, p, f.unit); p < 0 {
+			return dst, f.fail(wireError(p))
 		}
 		dst = appendNumber(append(dst, ','), f, v)
 	}
