@@ -97,7 +97,7 @@ func open(ctx context.Context, s *settings) (*Edge, error) {
 	e := &Edge{log: s.logger}
 	e.metrics = newMetrics(e.Stale)
 	protocol, err := mcp.New(mcp.Options{
-		Catalog: tools{e},
+		Catalog: &tools{e: e},
 		Authenticator: auth.New(auth.Options{
 			Machines: machines{e}, Rules: rules, Kinds: []registryv1.MachineKind{registryv1.MachineKind_MACHINE_KIND_CLIENT},
 		}),

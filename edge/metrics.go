@@ -1,7 +1,9 @@
 package edge
 
 import (
+	"maps"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +18,9 @@ type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
+	// series are the series of the labels that were met. The map is never changed: one more series makes a new map.
+	series  atomic.Pointer[map[labels]series]
+	growing sync.Mutex
 	// snapshot is when the current snapshot was made, in nanoseconds since 1970; 0 before the first.
 	snapshot atomic.Int64
 }
@@ -34,6 +39,7 @@ func newMetrics(stale func() bool) *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2.5, 12),
 		}, []string{"method"}),
 	}
+	m.series.Store(&map[labels]series{})
 	m.registry.MustRegister(m.requests, m.duration,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "sallyport_edge_snapshot_stale",
@@ -51,10 +57,38 @@ func newMetrics(stale func() bool) *metrics {
 	return m
 }
 
-// settled counts one request. All labels are from small sets of ours.
+// labels are of small sets of ours, and so are their combinations.
+type labels struct {
+	method  string
+	outcome lifecycle.Outcome
+	class   lifecycle.Class
+}
+
+// series are what one settled request counts in.
+type series struct {
+	requests prometheus.Counter
+	duration prometheus.Observer
+}
+
+// settled counts one request.
 func (m *metrics) settled(s *lifecycle.Settlement) {
-	m.requests.WithLabelValues(s.Method, string(s.Outcome), string(s.Class)).Inc()
-	m.duration.WithLabelValues(s.Method).Observe(s.Duration.Seconds())
+	l := labels{s.Method, s.Outcome, s.Class}
+	met, ok := (*m.series.Load())[l]
+	if !ok {
+		met = m.meet(l)
+	}
+	met.requests.Inc()
+	met.duration.Observe(s.Duration.Seconds())
+}
+
+// meet finds the series of labels that were not met before.
+func (m *metrics) meet(l labels) series {
+	m.growing.Lock()
+	defer m.growing.Unlock()
+	all := maps.Clone(*m.series.Load())
+	all[l] = series{m.requests.WithLabelValues(l.method, string(l.outcome), string(l.class)), m.duration.WithLabelValues(l.method)}
+	m.series.Store(&all)
+	return all[l]
 }
 
 func (m *metrics) handler() http.Handler {

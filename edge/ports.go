@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"google.golang.org/grpc/mem"
 
@@ -24,14 +25,23 @@ func (m machines) Machine(id string) (*registryv1.StoredMachine, bool) {
 }
 
 // tools is the catalog as internal/mcp asks for it.
-type tools struct{ e *Edge }
+type tools struct {
+	e *Edge
+	// last is what was loaded last, so that one snapshot is wrapped once.
+	last atomic.Pointer[snapshot]
+}
 
-func (t tools) Load() mcp.Snapshot {
+func (t *tools) Load() mcp.Snapshot {
 	current := t.e.catalog.Load()
 	if current == nil {
 		return nil
 	}
-	return snapshot{current, t.e.dispatcher}
+	if last := t.last.Load(); last != nil && last.Snapshot == current {
+		return last
+	}
+	s := &snapshot{current, t.e.dispatcher}
+	t.last.Store(s)
+	return s
 }
 
 // snapshot is one snapshot of the catalog, whose tools the dispatcher calls.
@@ -40,7 +50,7 @@ type snapshot struct {
 	dispatcher *dispatch.Dispatcher
 }
 
-func (s snapshot) Resolve(p *participant.Participant, name string) (mcp.Tool, bool) {
+func (s *snapshot) Resolve(p *participant.Participant, name string) (mcp.Tool, bool) {
 	entry, found := s.Snapshot.Resolve(p, name)
 	if !found {
 		return nil, false

@@ -19,6 +19,7 @@ import (
 	"github.com/sallyport-dev/sallyport/edge"
 	configv1 "github.com/sallyport-dev/sallyport/gen/sallyport/config/v1"
 	"github.com/sallyport-dev/sallyport/internal/config"
+	"github.com/sallyport-dev/sallyport/internal/lifecycle"
 )
 
 func main() {
@@ -65,7 +66,9 @@ func run(ctx context.Context, cfg *configv1.EdgeConfig, listen, level string) er
 	if err != nil {
 		return err
 	}
-	logger := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: minimum}))
+	lines := lifecycle.NewLines(os.Stderr)
+	defer lines.Close()
+	logger := slog.New(lines.Handler(minimum))
 	if listen == "" {
 		listen = cfg.GetListener().GetAddress()
 	}

@@ -12,8 +12,10 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"hash/maphash"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	participantv1 "github.com/sallyport-dev/sallyport/gen/sallyport/participant/v1"
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
@@ -41,18 +43,24 @@ type Options struct {
 	Rules participant.Rules
 }
 
-// Authenticator authenticates requests. It is safe for concurrent use and keeps no state: a machine's secret is
+// Authenticator authenticates requests. It is safe for concurrent use and remembers nobody: a machine's secret is
 // checked against the current view each time, which costs less than remembering that it was, and takes effect at once
 // when the identity changes.
 type Authenticator struct {
 	options   Options
 	anonymous *participant.Participant
 	dummy     [sha256.Size]byte
+	// sound holds machine identities whose participants were found to be sound. Identities are immutable, so that each
+	// is looked at once, and forgotten when another takes its slot.
+	sound [soundSlots]atomic.Pointer[registryv1.StoredMachine]
+	seed  maphash.Seed
 }
+
+const soundSlots = 256
 
 // New makes an authenticator.
 func New(o Options) *Authenticator {
-	a := &Authenticator{options: o}
+	a := &Authenticator{options: o, seed: maphash.MakeSeed()}
 	if len(o.Rules.AnonymousZones) > 0 {
 		a.anonymous = participant.Anonymous()
 	}
@@ -82,7 +90,8 @@ func (a *Authenticator) Authenticate(clientID, clientSecret string, present bool
 	if known && len(machine.GetSecretSha256()) == sha256.Size {
 		want = machine.GetSecretSha256()
 	}
-	got := sha256.Sum256([]byte(clientSecret))
+	var room [128]byte // on the stack, for secrets of any sensible length
+	got := sha256.Sum256(append(room[:0], clientSecret...))
 	if subtle.ConstantTimeCompare(got[:], want) != 1 || !known || !a.admits(machine) {
 		return nil, ErrUnauthenticated
 	}
@@ -94,5 +103,17 @@ func (a *Authenticator) admits(m *registryv1.StoredMachine) bool {
 	p := m.GetParticipant()
 	return !m.GetDisabled() &&
 		(len(a.options.Kinds) == 0 || slices.Contains(a.options.Kinds, m.GetKind())) &&
-		p.GetKind() != participantv1.Kind_KIND_ANONYMOUS && participant.Check(p) == nil
+		p.GetKind() != participantv1.Kind_KIND_ANONYMOUS && a.isSound(m)
+}
+
+func (a *Authenticator) isSound(m *registryv1.StoredMachine) bool {
+	slot := &a.sound[maphash.String(a.seed, m.GetId())%soundSlots]
+	if slot.Load() == m {
+		return true
+	}
+	if participant.Check(m.GetParticipant()) != nil {
+		return false
+	}
+	slot.Store(m)
+	return true
 }

@@ -8,6 +8,8 @@ package lifecycle
 import (
 	"context"
 	"log/slog"
+	"runtime"
+	"sync"
 	"time"
 
 	participantv1 "github.com/sallyport-dev/sallyport/gen/sallyport/participant/v1"
@@ -68,35 +70,64 @@ type Settlement struct {
 	Participant *participantv1.Participant
 	// Status is the HTTP status.
 	Status int
-	// Duration is from acceptance to the last byte handed to the transport.
+	// At is when the last byte was handed to the transport, and Duration how long that was after the acceptance.
+	At       time.Time
 	Duration time.Duration
 }
 
 // Log writes the one line of a settled request, at info.
 func Log(ctx context.Context, logger *slog.Logger, s *Settlement) {
-	if !logger.Enabled(ctx, slog.LevelInfo) {
+	handler := logger.Handler()
+	if !handler.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 9)
-	attrs = append(attrs,
+	// What Logger.LogAttrs does, but for finding out each time who calls it.
+	record := slog.NewRecord(s.At, slog.LevelInfo, "request settled", here())
+	var room [9]slog.Attr
+	attrs := append(room[:0],
 		slog.String("reference", s.Reference),
 		slog.String("outcome", string(s.Outcome)),
 		slog.String("class", string(s.Class)),
 		slog.Int("status", s.Status),
 		slog.Duration("duration", s.Duration))
-	for _, optional := range [...]struct{ key, value string }{
-		{"method", s.Method}, {"tool", s.Tool}, {"protocol", s.ProtocolVersion},
-	} {
-		if optional.value != "" {
-			attrs = append(attrs, slog.String(optional.key, optional.value))
-		}
+	if s.Method != "" {
+		attrs = append(attrs, slog.String("method", s.Method))
+	}
+	if s.Tool != "" {
+		attrs = append(attrs, slog.String("tool", s.Tool))
+	}
+	if s.ProtocolVersion != "" {
+		attrs = append(attrs, slog.String("protocol", s.ProtocolVersion))
 	}
 	if p := s.Participant; p != nil {
-		attrs = append(attrs, slog.Group("participant",
-			slog.String("kind", p.GetKind().String()),
+		attrs = append(attrs, slog.GroupAttrs("participant",
+			slog.String("kind", kindName(p.GetKind())),
 			slog.String("organization", p.GetOrganizationId()),
 			slog.String("application", p.GetApplicationId()),
 			slog.String("id", p.GetId())))
 	}
-	logger.LogAttrs(ctx, slog.LevelInfo, "request settled", attrs...)
+	record.AddAttrs(attrs...)
+	// A log that cannot be written is nothing that a request could mend.
+	_ = handler.Handle(ctx, record)
 }
+
+// here is the place in the source that a logger which names it shows for a settled request.
+var here = sync.OnceValue(func() uintptr {
+	pc, _, _, _ := runtime.Caller(0)
+	return pc
+})
+
+// kindName is the name of a kind of participant. The enum's own String asks its descriptor each time.
+func kindName(k participantv1.Kind) string {
+	if int(k) < len(kindNames) && k >= 0 {
+		return kindNames[k]
+	}
+	return k.String()
+}
+
+var kindNames = func() (names [participantv1.Kind_KIND_ANONYMOUS + 1]string) {
+	for k := range names {
+		names[k] = participantv1.Kind(k).String()
+	}
+	return names
+}()

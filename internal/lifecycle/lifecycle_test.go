@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -48,5 +49,42 @@ func TestLog_writesOneLineWithWhatIsKnown(t *testing.T) {
 				t.Errorf("got  %swant %s", out.String(), test.want)
 			}
 		})
+	}
+}
+
+func TestLog_saysWhenAndWhere(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	logger := slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{AddSource: true}))
+	lifecycle.Log(t.Context(), logger, &lifecycle.Settlement{At: time.Unix(1_800_000_000, 0).UTC()})
+	if line := out.String(); !strings.HasPrefix(line, `{"time":"2027-01-15T08:00:00Z","level":"INFO","source":{"function":"github.com/sallyport-dev/`) ||
+		!strings.Contains(line, "/lifecycle.go\"") {
+		t.Errorf("got %s", line)
+	}
+}
+
+func TestLog_namesEachKindOfParticipant(t *testing.T) {
+	t.Parallel()
+	for kind := participantv1.Kind(-1); kind <= participantv1.Kind_KIND_ANONYMOUS+1; kind++ {
+		var out strings.Builder
+		lifecycle.Log(t.Context(), slog.New(slog.NewJSONHandler(&out, nil)), &lifecycle.Settlement{
+			Participant: &participantv1.Participant{Kind: kind},
+		})
+		if want := `"participant":{"kind":"` + kind.String() + `",`; !strings.Contains(out.String(), want) {
+			t.Errorf("got %s, want %s", out.String(), want)
+		}
+	}
+}
+
+func BenchmarkLog(b *testing.B) {
+	logger := slog.New(slog.NewJSONHandler(io.Discard, nil))
+	settlement := &lifecycle.Settlement{
+		Reference: "r1", Outcome: lifecycle.Success, Class: lifecycle.None, Method: "tools/call", Tool: "srv://a/B",
+		ProtocolVersion: "2025-11-25", Status: 200, At: time.Now(), Duration: time.Millisecond,
+		Participant: &participantv1.Participant{Kind: participantv1.Kind_KIND_APPLICATION, Id: "m", OrganizationId: "o", ApplicationId: "a"},
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		lifecycle.Log(b.Context(), logger, settlement)
 	}
 }

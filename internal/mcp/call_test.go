@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -310,14 +311,14 @@ func TestHandler_settlesEveryRequestOnce(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s.do(t, test.call)
 			got := <-s.settlements.tell
-			if got.Reference == "" || got.Duration <= 0 {
+			if got.Reference == "" || got.Duration <= 0 || time.Since(got.At) > time.Hour {
 				t.Errorf("reference %q, duration %v", got.Reference, got.Duration)
 			}
 			authenticated := got.Participant.GetId() == "m-1"
 			if authenticated != (got.Status != 401 && got.Status != 405) {
 				t.Errorf("participant %v", got.Participant)
 			}
-			got.Reference, got.Duration, got.Participant = "", 0, nil
+			got.Reference, got.At, got.Duration, got.Participant = "", time.Time{}, 0, nil
 			if got != test.want {
 				t.Errorf("got  %+v\nwant %+v", got, test.want)
 			}

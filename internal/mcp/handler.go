@@ -297,10 +297,11 @@ func (x *exchange) readBody(w http.ResponseWriter) *answer {
 	if deadlines {
 		_ = control.SetReadDeadline(time.Time{})
 	}
+	if err == nil {
+		return nil
+	}
 	var large *http.MaxBytesError
 	switch {
-	case err == nil:
-		return nil
 	case errors.As(err, &large):
 		return tooLarge()
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -398,7 +399,7 @@ func (x *exchange) settle(a *answer) {
 	if x.h.options.Settled == nil {
 		return
 	}
-	s := &x.settlement
+	s, now := &x.settlement, time.Now()
 	*s = lifecycle.Settlement{
 		Reference:       x.reference,
 		Outcome:         a.outcome,
@@ -407,7 +408,8 @@ func (x *exchange) settle(a *answer) {
 		ProtocolVersion: x.version,
 		Participant:     x.participant,
 		Status:          a.status,
-		Duration:        time.Since(x.started),
+		At:              now,
+		Duration:        now.Sub(x.started),
 	}
 	if x.tool != nil {
 		s.Tool = x.tool.Resource()
