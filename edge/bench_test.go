@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -21,6 +22,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/sallyport-dev/sallyport/internal/lifecycle"
 )
 
 // The benchmarks below run everything in one process over real sockets: load, edge and service. What the edge costs is
@@ -30,15 +33,19 @@ import (
 // benchWorkers is how many requests are under way at a time, for each core.
 const benchWorkers = 8
 
-// benchLog is a file to log to.
-func benchLog(b *testing.B) *os.File {
+// benchLog logs to a file, as the command does.
+func benchLog(b *testing.B) slog.Handler {
 	b.Helper()
 	f, err := os.Create(filepath.Join(b.TempDir(), "log"))
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { f.Close() })
-	return f
+	lines := lifecycle.NewLines(f)
+	b.Cleanup(func() {
+		lines.Close()
+		f.Close()
+	})
+	return lines.Handler(slog.LevelInfo)
 }
 
 // rawBytes is a gRPC codec that carries bytes as they are.

@@ -69,12 +69,12 @@ func (h *house) startEdge(configure ...func(*configv1.EdgeConfig)) {
 	}
 	h.log, h.moved = new(syncBuffer), make(chan struct{}, 1)
 	moved := h.moved
-	var log io.Writer = h.log
+	var handler slog.Handler = slog.NewJSONHandler(h.log, nil)
 	if b, ok := h.t.(*testing.B); ok {
-		log = benchLog(b) // which costs what a log costs, and holds more than memory does
+		handler = benchLog(b) // which costs what a log costs, and holds more than memory does
 	}
 	e, err := edge.New(h.t.Context(), edge.WithConfig(cfg), edge.WithEtcd(h.etcd.NewClient(), ""), edge.WithVersion("1.2.3"),
-		edge.WithLogger(slog.New(slog.NewJSONHandler(log, nil))), edge.WithOnMove(func() {
+		edge.WithLogger(slog.New(handler)), edge.WithOnMove(func() {
 			select {
 			case moved <- struct{}{}:
 			default:
