@@ -122,6 +122,7 @@ func (c *compiler) service(key planKey, overlays []*registryv1.Overlay, files *c
 	defer recovered(&err)
 	compiled, err := files.Compile(contract.Source{
 		Services: []string{key.service.Service}, Zone: key.service.Zone, Overlays: overlays, DefaultProfile: c.profile,
+		RulesChecked: true, // at registration; they are compiled with the plan of the first call
 	})
 	if err != nil {
 		return nil, err

@@ -44,7 +44,6 @@ func (f *Files) Compile(s Source) (*Contract, error) {
 		seen:        map[string]bool{},
 	}
 	c.compile()
-	c.rules = nil // the contract below keeps the whole compiler
 	if len(c.conflicts) > 0 {
 		return nil, &ConflictError{c.conflicts}
 	}
@@ -58,7 +57,6 @@ type compiler struct {
 	descriptors map[string]protoreflect.ServiceDescriptor // the services of the source, by full name
 	overlays    map[string]*registryv1.Overlay            // by function
 	contract    Contract
-	rules       []*rules.Rules
 	conflicts   []Conflict
 	seen        map[string]bool // conflicts, so that each is reported once
 }
@@ -226,7 +224,7 @@ func (c *compiler) derive(t *Tool) {
 	for _, w := range warnings {
 		c.warn(t.Function(), "input: %s", w)
 	}
-	if err == nil {
+	if err == nil && !c.source.RulesChecked {
 		c.checkRules(t.Function(), at, input)
 	}
 	output, warnings, err := schema.Output(t.Result, t.Profile)
@@ -236,15 +234,15 @@ func (c *compiler) derive(t *Tool) {
 	for _, w := range warnings {
 		c.warn(t.Function(), "output: %s", w)
 	}
+	c.checkExamples(t, input)
+	c.checkExamples(t, output)
 	t.Input, t.Output = input, output
 }
 
 // checkRules reports protovalidate rules that do not compile. No call could be judged by them.
 func (c *compiler) checkRules(function string, at place, input *schema.Document) {
-	compiled, err := rules.Compile(input)
+	_, err := rules.Compile(input)
 	if err == nil {
-		// Those of one file share what is costly about them while one of them lives.
-		c.rules = append(c.rules, compiled)
 		return
 	}
 	problems := []error{err}

@@ -19,6 +19,26 @@ import (
 // one, and it goes when the last of them goes: a contract that is replaced takes along all that was compiled for it.
 type shared struct {
 	protovalidate.Validator
+
+	// thin are the files by which documents are judged, by the document's message: compiled again, a document must not
+	// leave other descriptors behind.
+	mutex sync.Mutex
+	thin  map[protoreflect.FullName]*protoregistry.Files
+}
+
+// files returns the files by which a document of the file is judged.
+func (s *shared) files(doc *schema.Document) (*protoregistry.Files, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	name := doc.Message().FullName()
+	if files := s.thin[name]; files != nil {
+		return files, nil
+	}
+	files, err := thin(doc)
+	if err == nil {
+		s.thin[name] = files
+	}
+	return files, err
 }
 
 var (
@@ -48,7 +68,7 @@ func validatorOf(file protoreflect.FileDescriptor) (*shared, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a validator: %w", err)
 	}
-	v := &shared{validator}
+	v := &shared{Validator: validator, thin: map[protoreflect.FullName]*protoregistry.Files{}}
 	byFile[file] = weak.Make(v)
 	runtime.AddCleanup(v, forget, file)
 	return v, nil

@@ -1,0 +1,140 @@
+package rules
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/sallyport-dev/sallyport/internal/schema"
+)
+
+// thin returns the files of a document's messages with only what the document reaches in them. For every message with
+// rules protovalidate describes to CEL each message of the files that it comes from, at one to two kilobytes a message:
+// judged by its own descriptors, a file of 2,000 requests would cost gigabytes.
+func thin(doc *schema.Document) (*protoregistry.Files, error) {
+	md := doc.Message()
+	t := thinner{files: map[string]*descriptorpb.FileDescriptorProto{}, needs: map[string]map[string]bool{}, seen: map[protoreflect.FullName]bool{}}
+	t.refer(md.ParentFile(), md)
+	for _, carried := range carriedBy(doc.Root(), map[*schema.Node]bool{}) {
+		// An Any refers to nothing, so that the message's file has to.
+		t.refer(md.ParentFile(), carried)
+	}
+	set := &descriptorpb.FileDescriptorSet{}
+	for path, file := range t.files {
+		for imported := range t.needs[path] {
+			file.Dependency = append(file.Dependency, imported)
+		}
+		set.File = append(set.File, file)
+	}
+	files, err := protodesc.NewFiles(set)
+	if err != nil {
+		return nil, fmt.Errorf("link what %s reaches: %w", md.FullName(), err)
+	}
+	return files, nil
+}
+
+// carriedBy lists the messages that the Anys of a document may carry.
+func carriedBy(n *schema.Node, seen map[*schema.Node]bool) (list []protoreflect.MessageDescriptor) {
+	if seen[n] {
+		return nil
+	}
+	seen[n] = true
+	for i := range n.Properties {
+		list = append(list, carriedBy(n.Properties[i].Node, seen)...)
+	}
+	if n.Elem != nil {
+		list = append(list, carriedBy(n.Elem.Node, seen)...)
+	}
+	for _, t := range n.Types {
+		list = append(append(list, t.Message), carriedBy(t.Node, seen)...)
+	}
+	return list
+}
+
+// thinner copies top-level declarations, each with what it refers to, into files of the same names.
+type thinner struct {
+	files map[string]*descriptorpb.FileDescriptorProto
+	needs map[string]map[string]bool
+	seen  map[protoreflect.FullName]bool
+}
+
+func (t *thinner) refer(from protoreflect.FileDescriptor, to protoreflect.Descriptor) {
+	for _, whole := to.Parent().(protoreflect.FileDescriptor); !whole; _, whole = to.Parent().(protoreflect.FileDescriptor) {
+		to = to.Parent()
+	}
+	if there := to.ParentFile(); there.Path() != from.Path() {
+		t.file(from)
+		t.needs[from.Path()][there.Path()] = true
+	}
+	switch d := to.(type) {
+	case protoreflect.MessageDescriptor:
+		t.message(d)
+	case protoreflect.EnumDescriptor:
+		if !t.seen[d.FullName()] {
+			t.seen[d.FullName()] = true
+			file := t.file(d.ParentFile())
+			file.EnumType = append(file.EnumType, protodesc.ToEnumDescriptorProto(d))
+		}
+	}
+}
+
+// message copies a top-level message with all that is nested in it but extensions, which may extend anything.
+func (t *thinner) message(md protoreflect.MessageDescriptor) {
+	if t.seen[md.FullName()] {
+		return
+	}
+	t.seen[md.FullName()] = true
+	file := t.file(md.ParentFile())
+	m := protodesc.ToDescriptorProto(md)
+	withoutExtensions(m)
+	file.MessageType = append(file.MessageType, m)
+	t.fields(md)
+}
+
+func (t *thinner) fields(md protoreflect.MessageDescriptor) {
+	for i := range md.Fields().Len() {
+		fd := md.Fields().Get(i)
+		if fd.Message() != nil {
+			t.refer(md.ParentFile(), fd.Message())
+		}
+		if fd.Enum() != nil {
+			t.refer(md.ParentFile(), fd.Enum())
+		}
+	}
+	for i := range md.Messages().Len() {
+		t.fields(md.Messages().Get(i))
+	}
+}
+
+func withoutExtensions(m *descriptorpb.DescriptorProto) {
+	m.Extension = nil
+	for _, nested := range m.GetNestedType() {
+		withoutExtensions(nested)
+	}
+}
+
+// file returns the copy of a file, as yet without imports.
+func (t *thinner) file(source protoreflect.FileDescriptor) *descriptorpb.FileDescriptorProto {
+	if file := t.files[source.Path()]; file != nil {
+		return file
+	}
+	file := &descriptorpb.FileDescriptorProto{Name: proto.String(source.Path())}
+	if source.Package() != "" {
+		file.Package = proto.String(string(source.Package()))
+	}
+	if options, ok := source.Options().(*descriptorpb.FileOptions); ok {
+		file.Options = options
+	}
+	switch edition, ok := source.(interface{ Edition() int32 }); {
+	case source.Syntax() == protoreflect.Editions && ok:
+		file.Syntax, file.Edition = proto.String("editions"), descriptorpb.Edition(edition.Edition()).Enum()
+	case source.Syntax() == protoreflect.Proto3:
+		file.Syntax = proto.String("proto3")
+	}
+	t.files[source.Path()], t.needs[source.Path()] = file, map[string]bool{}
+	return file
+}
