@@ -1,12 +1,12 @@
 package transcode_test
 
 import (
+	"bytes"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -14,39 +14,11 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	toolv1 "github.com/sallyport-dev/sallyport/gen/sallyport/tool/v1"
+	"github.com/sallyport-dev/sallyport/internal/gate/gatetest"
 	"github.com/sallyport-dev/sallyport/internal/schema"
 	"github.com/sallyport-dev/sallyport/internal/schema/schematest"
 	"github.com/sallyport-dev/sallyport/internal/transcode"
 )
-
-const everything = `
-message M {
-  string str = 1; bool flag = 2; bytes raw = 3; double num = 4; float small = 5;
-  int32 i32 = 6; uint32 u32 = 7; int64 i64 = 8; uint64 u64 = 9;
-  E state = 10; google.protobuf.Timestamp at = 11; google.protobuf.Duration took = 12; google.protobuf.FieldMask mask = 13;
-  google.protobuf.Struct object = 14; google.protobuf.ListValue list = 15; google.protobuf.Value any_json = 16;
-  google.protobuf.Any detail = 17; google.protobuf.Empty nothing = 18; google.protobuf.NullValue null = 19;
-  google.protobuf.Int64Value boxed = 20;
-  repeated Item items = 21; map<string, Item> by_name = 22; map<int64, string> by_number = 23; map<bool, string> by_flag = 24;
-  oneof pick { string a = 25; string b = 26; }
-  string secret = 27 [(sallyport.tool.v1.field).hidden = true];
-  string password = 28 [(google.api.field_behavior) = INPUT_ONLY];
-  string renamed_field = 29 [(sallyport.tool.v1.field).name = "called"];
-  optional string maybe = 30;
-  map<string, int64> longs = 31; repeated uint64 many = 32;
-}
-enum E { E_UNSPECIFIED = 0; OPEN = 1; }
-message Item { string sku_code = 1; int64 quantity = 2; repeated Item parts = 3; string named = 4 [(sallyport.tool.v1.field).name = "the.name"]; string inner_secret = 5 [(sallyport.tool.v1.field).hidden = true]; }
-`
-
-func profile(t testing.TB, id string) schema.Profile {
-	t.Helper()
-	p, ok := schema.Builtin(id)
-	if !ok {
-		t.Fatalf("no profile %q", id)
-	}
-	return p
-}
 
 func compile(t testing.TB, in, out protoreflect.MessageDescriptor, id string) *transcode.Codec {
 	t.Helper()
@@ -55,20 +27,6 @@ func compile(t testing.TB, in, out protoreflect.MessageDescriptor, id string) *t
 		t.Fatal(err)
 	}
 	return c
-}
-
-// message reads ProtoJSON into a dynamic message and returns its bytes.
-func wireOf(t testing.TB, md protoreflect.MessageDescriptor, text string) []byte {
-	t.Helper()
-	m := dynamicpb.NewMessage(md)
-	if err := protojson.Unmarshal([]byte(text), m); err != nil {
-		t.Fatal(err)
-	}
-	wire, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return wire
 }
 
 func TestCodec_encode(t *testing.T) {
@@ -213,12 +171,6 @@ func TestCodec_decode(t *testing.T) {
 	})
 }
 
-func textBlock(text string) string {
-	quoted, _ := protojson.Marshal(structpb.NewStringValue(text))
-	// protojson escapes like the codec does, but for what HTML would mind.
-	return `[{"type":"text","text":` + string(quoted) + `}]`
-}
-
 // TestCodec_responseTypes holds the rows of tools.md, "Results", for responses that are no plain messages.
 func TestCodec_responseTypes(t *testing.T) {
 	files := schematest.Files(t, map[string]string{"t.proto": schematest.Head})
@@ -353,6 +305,43 @@ func TestCodec_content(t *testing.T) {
 		md := schematest.Message(t, `message M { string a = 1 [(sallyport.tool.v1.field).content = true]; }`)
 		if _, err := transcode.Compile(md, md, profile(t, "protojson")); err == nil || !strings.Contains(err.Error(), "t.v1.M.a") {
 			t.Error(err)
+		}
+	})
+}
+
+// FuzzEncode looks for arguments that the gate accepts and the codec does not, or that lose their meaning on the way.
+func FuzzEncode(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `null`, `{"str":"x","i32":1e2,"u32":0.0,"i64":"-5","boxed":"7"}`,
+		`{"items":[{"skuCode":"x","the.name":"y","parts":[{"quantity":"3"}]}],"byName":{"k":{}},"byNumber":{"-5":"x"},"byFlag":{"true":"y"}}`,
+		`{"detail":{"skuCode":"x","@type":"type.googleapis.com/t.v1.Item"}}`,
+		`{"detail":{"@type":"type.googleapis.com/google.protobuf.Any","value":{"@type":"type.googleapis.com/google.protobuf.Empty","value":{}}}}`,
+		`{"at":"2024-01-01T00:00:00.5+01:00","took":"-0.5s","mask":"aB.c","anyJson":[1,null],"object":{"a":1},"list":[1],"null":null,"nothing":{}}`,
+		`{"num":1e-400,"small":3.4028234663852886e38,"raw":"YQ==","state":"OPEN","a":"","maybe":""}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	md := schematest.Message(f, everything)
+	in, _, err := schema.Input(md, profile(f, "protojson"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	g, err := gatetest.Compile(in)
+	if err != nil {
+		f.Fatal(err)
+	}
+	c := compile(f, md, md, "protojson")
+	f.Fuzz(func(t *testing.T, arguments []byte) {
+		wire, err := c.Encode(arguments)
+		if g.Judge(arguments) != nil {
+			return // an ill-judged document may fail in any orderly way
+		}
+		if err != nil {
+			t.Fatalf("the gate accepts %s, the codec does not: %v", arguments, err)
+		}
+		again, err := c.Encode(arguments)
+		if err != nil || !bytes.Equal(again, wire) {
+			t.Fatalf("a second encoding differs: %v", err)
 		}
 	})
 }

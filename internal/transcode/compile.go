@@ -254,6 +254,7 @@ func (ts *types) field(fd protoreflect.FieldDescriptor) field {
 	case fd.IsMap():
 		key, value := ts.value(fd.MapKey()), ts.value(fd.MapValue())
 		f.shape, f.wires, f.packable, f.strict, f.message = shapeMap, 1<<wireBytes, false, false, nil
+		key.desc, value.desc = fd, fd // an error names the field, not a message that nobody declared
 		f.key, f.value = &key, &value
 		zero = `{}`
 	case fd.IsList():

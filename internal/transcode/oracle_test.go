@@ -19,15 +19,6 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/transcode/transcodetest"
 )
 
-func compileResults(t testing.TB, md protoreflect.MessageDescriptor, id string) *transcode.Results {
-	t.Helper()
-	r, err := transcode.CompileResults(md, profile(t, id))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
 func compileOracle(t testing.TB, md protoreflect.MessageDescriptor, id string) *transcodetest.Codec {
 	t.Helper()
 	o, err := transcodetest.Compile(md, md, profile(t, id))

@@ -2,13 +2,16 @@ package transcode_test
 
 import (
 	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/sallyport-dev/sallyport/internal/schema/schematest"
 )
 
 // The messages that the property tests draw: every construct of the three syntaxes.
 
-const proto3 = `
+const proto3Text = `
 message M {
   string str = 1; bool flag = 2; bytes raw = 3; double num = 4; float small = 5;
   int32 i32 = 6; sint32 s32 = 7; uint32 u32 = 8; fixed32 f32 = 9; sfixed32 sf32 = 10;
@@ -29,7 +32,7 @@ enum E { option allow_alias = true; E_UNSPECIFIED = 0; OPEN = 1; AJAR = 1; SHUT 
 message Item { string sku_code = 1; int64 quantity = 2; string named = 3 [(sallyport.tool.v1.field).name = "the.name"]; string inner_secret = 4 [(sallyport.tool.v1.field).hidden = true]; repeated Item parts = 5; }
 `
 
-const maps = `
+const mapsText = `
 message M {
   map<string, string> s = 1; map<int32, string> i32 = 2; map<sint32, int64> s32 = 3; map<uint32, bool> u32 = 4; map<fixed32, double> f32 = 5; map<sfixed32, float> sf32 = 6;
   map<int64, bytes> i64 = 7; map<sint64, E> s64 = 8; map<uint64, google.protobuf.Timestamp> u64 = 9; map<fixed64, google.protobuf.Value> f64 = 10; map<sfixed64, M> sf64 = 11;
@@ -39,7 +42,7 @@ message M {
 enum E { E_UNSPECIFIED = 0; OPEN = 1; }
 `
 
-const wellKnown = `
+const wellKnownText = `
 message M {
   google.protobuf.Timestamp at = 1; google.protobuf.Duration took = 2; google.protobuf.FieldMask mask = 3; google.protobuf.Struct object = 4;
   google.protobuf.ListValue list = 5; google.protobuf.Value value = 6; google.protobuf.Any detail = 7; google.protobuf.Empty nothing = 8; google.protobuf.NullValue null = 9;
@@ -53,7 +56,7 @@ message M {
 }
 `
 
-const proto2 = schematest.Head2 + `
+const proto2Text = schematest.Head2 + `
 message M {
   optional string lax = 1 [default = "d"]; required int32 must = 2; optional E state = 3 [default = OPEN]; repeated string laxes = 4;
   optional group Part = 5 { optional string text = 1; repeated group Sub = 2 { optional int64 n = 1; } optional M back = 3; }
@@ -67,7 +70,7 @@ enum E { SHUT = 0; OPEN = 3; }
 extend M { optional string extra = 100; repeated M more = 101; }
 `
 
-const editions = schematest.Head2023 + `
+const editionsText = schematest.Head2023 + `
 message M {
   string present = 1; string implicit = 2 [features.field_presence = IMPLICIT]; string must = 3 [features.field_presence = LEGACY_REQUIRED];
   M child = 4 [features.message_encoding = DELIMITED]; repeated Item items = 5 [features.message_encoding = DELIMITED]; Item plain = 6;
@@ -86,7 +89,7 @@ enum Closed { option features.enum_type = CLOSED; FIVE = 5; SIX = 6; }
 `
 
 // texts are the declarations of the messages that the property tests draw, by name.
-var texts = map[string]string{"proto3": proto3, "maps": maps, "well-known types": wellKnown, "proto2": proto2, "editions": editions}
+var texts = map[string]string{"proto3": proto3Text, "maps": mapsText, "well-known types": wellKnownText, "proto2": proto2Text, "editions": editionsText}
 
 // plain takes away from a declaration what ProtoJSON does not know: names of ours, and fields that are in no result.
 var plain = strings.NewReplacer(
@@ -94,3 +97,13 @@ var plain = strings.NewReplacer(
 	`(sallyport.tool.v1.field).name = "called-this"`, `deprecated = true`,
 	`(sallyport.tool.v1.field).name = "the.name"`, `deprecated = true`,
 	`= INPUT_ONLY`, `= OPTIONAL`)
+
+// messages compiles the texts.
+func messages(t testing.TB) map[string]protoreflect.MessageDescriptor {
+	t.Helper()
+	found := map[string]protoreflect.MessageDescriptor{}
+	for name, text := range texts {
+		found[name] = schematest.Message(t, text)
+	}
+	return found
+}
