@@ -145,7 +145,7 @@ func (d *Drawer) mutate(t *rapid.T, root *Value) string {
 	case schema.OpenObject, schema.OpenArray, schema.Open:
 		to("becomes", numberValue("1e400"), arrayValue(numberValue("-1e309")), objectValue(Member{"a", numberValue("1e308")}))
 	default:
-		to("becomes", near(s.node, s.v)...)
+		to("becomes", Near(s.node, s.v)...)
 	}
 	if len(changes) == 0 || percent(t, 15) {
 		changes = changes[:0]
@@ -279,7 +279,7 @@ func (d *Drawer) mutateMap(t *rapid.T, n *schema.Node, v *Value, add func(string
 	if len(v.Members) > 0 {
 		key = stringValue(v.Members[0].Name)
 	}
-	for _, other := range near(n.Key, key) {
+	for _, other := range Near(n.Key, key) {
 		if other.Kind == '"' {
 			add("gets the key "+other.String(), func() { put(v, other.Text, element()) })
 		}

@@ -10,8 +10,9 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/schema"
 )
 
-// near lists values next to what a scalar node accepts: of its type and of others, within and without.
-func near(n *schema.Node, v *Value) []*Value {
+// Near lists values next to what a scalar node accepts, given one that it does: of its type and of others, within and
+// without.
+func Near(n *schema.Node, v *Value) []*Value {
 	var list []*Value
 	texts := func(all ...string) {
 		for _, text := range all {

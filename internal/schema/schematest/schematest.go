@@ -141,10 +141,11 @@ func Find(t testing.TB, files *protoregistry.Files, name string) protoreflect.Me
 // message t.v1.M.
 func Message(t testing.TB, text string) protoreflect.MessageDescriptor {
 	t.Helper()
-	return Find(t, Files(t, map[string]string{"t/v1/t.proto": withHead(text)}), "t.v1.M")
+	return Find(t, Files(t, map[string]string{"t/v1/t.proto": WithHead(text)}), "t.v1.M")
 }
 
-func withHead(text string) string {
+// WithHead is the text with Head before it, unless it names its own syntax.
+func WithHead(text string) string {
 	for _, prefix := range []string{"syntax", "edition"} {
 		if len(text) > len(prefix) && text[:len(prefix)] == prefix {
 			return text

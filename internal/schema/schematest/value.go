@@ -109,24 +109,33 @@ func read(dec *jsontext.Decoder) (*Value, error) {
 }
 
 // Visit calls f for every value of a document together with the node that judges it, as far as the two fit: what is
-// undeclared or inside a value of the wrong type has no node. Keys of maps are visited as strings.
-func Visit(n *schema.Node, v *Value, f func(n *schema.Node, v *Value)) {
-	f(n, v)
+// undeclared or inside a value of the wrong type has no node. The path is spelled as in a refusal. Keys of maps are
+// visited as strings, at the map's path; what an Any holds is visited as an object at the Any's.
+func Visit(n *schema.Node, v *Value, f func(path string, n *schema.Node, v *Value)) { visit("", n, v, f) }
+
+func visit(path string, n *schema.Node, v *Value, f func(path string, n *schema.Node, v *Value)) {
+	f(path, n, v)
+	under := func(name string) string {
+		if path == "" {
+			return name
+		}
+		return path + "." + name
+	}
 	switch n.Kind {
 	case schema.Object:
 		for i := range n.Properties {
 			if inner := v.Get(n.Properties[i].Name); inner != nil {
-				Visit(n.Properties[i].Node, inner, f)
+				visit(under(n.Properties[i].Name), n.Properties[i].Node, inner, f)
 			}
 		}
 	case schema.Map:
 		for _, m := range v.Members {
-			f(n.Key, stringValue(m.Name))
-			Visit(n.Elem.Node, m.Value, f)
+			f(path, n.Key, stringValue(m.Name))
+			visit(under("{key}"), n.Elem.Node, m.Value, f)
 		}
 	case schema.Array:
 		for _, item := range v.Items {
-			Visit(n.Elem.Node, item, f)
+			visit(path+"[]", n.Elem.Node, item, f)
 		}
 	case schema.AnyMessage:
 		if inner := namedType(n, v); inner != nil {
@@ -137,7 +146,7 @@ func Visit(n *schema.Node, v *Value, f func(n *schema.Node, v *Value)) {
 					rest.Members = append(rest.Members, m)
 				}
 			}
-			Visit(inner, rest, f)
+			visit(path, inner, rest, f)
 		}
 	}
 }
