@@ -463,9 +463,13 @@ type Field struct {
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// The field is in no schema. Sent all the same, it is refused as an undeclared property.
 	Hidden bool `protobuf:"varint,3,opt,name=hidden,proto3" json:"hidden,omitempty"`
-	// The value is masked wherever the edge shows arguments to people or programs other than the service.
+	// The value, and every value within it, is masked wherever the edge shows arguments to people or programs other than
+	// the service. Refusals repeat no value anyway, and logs hold none. Today the option matters to what a service says
+	// about a failed call: of other fields a value is replaced by its property's path where it stands as whole words; of
+	// a sensitive one also where it is part of a longer word, and six characters in a row of it suffice.
 	Sensitive bool `protobuf:"varint,4,opt,name=sensitive,proto3" json:"sensitive,omitempty"`
-	// Example values as JSON texts, published as the property's `examples`.
+	// Example values as JSON texts, published as the property's `examples`. An example that the property's own schema
+	// refuses is an error at registration.
 	Examples []string `protobuf:"bytes,5,rep,name=examples,proto3" json:"examples,omitempty"`
 	// On a `repeated Content` field of a response: its blocks are the result's content; the remaining fields are the
 	// structured content.
