@@ -54,7 +54,11 @@ func (c *compiler) judgeExamples(t *Tool, doc *schema.Document, p *schema.Proper
 		}
 		problems := make([]string, 0, len(refusal.Problems))
 		for _, problem := range refusal.Problems {
-			problems = append(problems, strings.TrimPrefix(problem.Path+" ", p.Name+" ")+problem.Text)
+			if problem.Path == p.Name {
+				problems = append(problems, problem.Text)
+				continue
+			}
+			problems = append(problems, problem.Path+" "+problem.Text)
 		}
 		c.report(t.Function(), at, "field %s: example %d is refused by the schema that publishes it: %s",
 			p.Field.FullName(), i+1, strings.Join(problems, "; "))
