@@ -26,8 +26,8 @@ type Source struct {
 	DefaultProfile schema.Profile
 	// Profiles finds the custom JSON profiles; the built-in ones are known anyway. May be nil.
 	Profiles func(id string) (schema.Profile, bool)
-	// RulesChecked says that the protovalidate rules of the files are known to compile, as those of a registered
-	// contract are. Finding out takes milliseconds for each function that has some.
+	// RulesChecked says that the protovalidate rules of the files are known to compile, and the examples of their fields
+	// to fit, as those of a registered contract are. Finding out takes milliseconds for each function that has some.
 	RulesChecked bool
 }
 

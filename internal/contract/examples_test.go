@@ -104,3 +104,13 @@ service Svc { rpc Do(In) returns (Res) { option (sallyport.tool.v1.tool) = {}; }
 		t.Errorf("conflicts %v, want one", found)
 	}
 }
+
+// What registration has judged, an edge does not judge again: it would lose tools to a check that is newer than they are.
+func TestCompile_takesRegisteredExamples(t *testing.T) {
+	s := source(t, "")
+	s.Files = compileSet(t, map[string]string{"test.proto": examplesProto("string", "", []string{"7"}, false)})
+	s.Services, s.RulesChecked = []string{"acme.Svc"}, true
+	if c := compile(t, s); len(c.Services[0].Tools) != 1 {
+		t.Errorf("services %v, want one tool", c.Services)
+	}
+}
