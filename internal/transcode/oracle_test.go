@@ -137,3 +137,26 @@ func TestResults_parseBack(t *testing.T) {
 		})
 	}
 }
+
+// TestResults_agreeOverRandomContracts draws the message too, and a few of its wires.
+func TestResults_agreeOverRandomContracts(t *testing.T) {
+	accepted := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		md := schematest.RandomMessage(rt)
+		for _, id := range schema.BuiltinIDs() {
+			r, err := transcode.CompileResults(md, profile(t, id))
+			if err != nil {
+				rt.Fatalf("%v\n%s", err, schematest.Source(md))
+			}
+			o := compileOracle(t, md, id)
+			for range 3 {
+				if agree(rt, r, o, drawMessage(rt, md, false)) {
+					accepted++
+				}
+			}
+		}
+	})
+	if accepted == 0 {
+		t.Error("no wire was accepted")
+	}
+}

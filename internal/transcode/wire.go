@@ -94,13 +94,13 @@ func (s *scratch) record(w []byte, p int, tag uint64) (v uint64, next int) {
 	return 0, -1
 }
 
-// groupEffort bounds how often, on average, a byte of a response may be passed over in search of a group's end, beyond a
-// quarter of a second's worth of bytes. A group does not say how long it is: groups within groups are searched once more
+// groupEffort bounds how often, on average, a byte of a response may be passed over in search of a group's end, and
+// groupBytes what is searched in any case. A group does not say how long it is: groups within groups are searched once more
 // at every level, and a large response that nests them deep would keep a processor busy for minutes. Messages that say
 // their length are bounded by maxDepth alone.
 const (
 	groupEffort = 64
-	groupBytes  = 256 << 20
+	groupBytes  = 32 << 20
 )
 
 // tooDeep is the position after a group that exhausts groupEffort.
