@@ -12,10 +12,9 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/redact"
 )
 
-// hostile are the largest arguments that the edge accepts, with messages that a service made of them: what would cost
-// the product of both, if anything did. They are a benchmark; as a test they end.
-func hostile() []struct{ name, arguments, message string } {
-	const body = 4 << 20
+// hostile are arguments of the given size, with messages of 64 KiB that a service made of them: what would cost the
+// product of both, if anything did.
+func hostile(body int) []struct{ name, arguments, message string } {
 	join := func(item func(i int) string) string {
 		var out strings.Builder
 		out.WriteString(item(0))
@@ -50,9 +49,10 @@ func hostile() []struct{ name, arguments, message string } {
 	}
 }
 
+// A search that cost the product would not end within the time that a test has.
 func TestStatus_isLinear(t *testing.T) {
 	doc := order(t)
-	for _, tt := range hostile() {
+	for _, tt := range hostile(1 << 20) {
 		t.Run(tt.name, func(t *testing.T) {
 			if err := redact.Values(doc, []byte(tt.arguments), func(*redact.Value) bool { return true }); err != nil {
 				t.Fatal(err)
@@ -65,9 +65,10 @@ func TestStatus_isLinear(t *testing.T) {
 	}
 }
 
+// The largest arguments that an edge accepts by default, and a usual call.
 func BenchmarkStatus(b *testing.B) {
 	doc := order(b)
-	cases := append(hostile(), struct{ name, arguments, message string }{
+	cases := append(hostile(4<<20), struct{ name, arguments, message string }{
 		"a usual call", `{"orderId":"A-17","items":[{"skuCode":"SKU1","quantity":2}],"labels":{"tier":"gold"},"totalCents":"1200","placedAt":"2024-05-01T12:00:00Z"}`,
 		"order 'A-17' not found",
 	})
