@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -75,31 +74,30 @@ func (p placement) start(cmd *exec.Cmd, cpu int) error {
 	return errors.Join(cmd.Start(), pin(0, p.rest))
 }
 
-// cpuTime is the time for which the threads of a process ran. Threads of Go programs do not end while these are
-// measured, so that the sum does not fall.
-func cpuTime(pid int) (time.Duration, error) {
+// spentBy is for how long, and how often, the threads of a process ran. Threads of Go programs do not end while these
+// are measured, so that the sums do not fall.
+func spentBy(pid int) (sum spending, err error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil {
-		return 0, err
+		return spending{}, err
 	}
 	if len(files) == 0 {
-		return 0, fmt.Errorf("process %d has no /proc/%d/task/*/schedstat: it is gone, or the kernel keeps no such statistics", pid, pid)
+		return spending{}, fmt.Errorf("process %d has no /proc/%d/task/*/schedstat: it is gone, or the kernel keeps no such statistics", pid, pid)
 	}
-	var sum time.Duration
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 			continue
 		}
 		if err != nil {
-			return 0, err
+			return spending{}, err
 		}
-		first, _, _ := bytes.Cut(raw, []byte{' '})
-		ran, err := strconv.ParseInt(string(first), 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", file, err)
+		var ran, waited, times int64
+		if _, err := fmt.Sscan(string(raw), &ran, &waited, &times); err != nil {
+			return spending{}, fmt.Errorf("%s: %w", file, err)
 		}
-		sum += time.Duration(ran)
+		sum.time += time.Duration(ran)
+		sum.runs += times
 	}
 	return sum, nil
 }

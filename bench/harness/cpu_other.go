@@ -5,7 +5,6 @@ package harness
 import (
 	"errors"
 	"os/exec"
-	"time"
 )
 
 var errNotLinux = errors.New("what a process costs is read from Linux's /proc: run the benchmarks on Linux")
@@ -19,4 +18,4 @@ func place() (placement, error) { return placement{}, errNotLinux }
 
 func (placement) start(cmd *exec.Cmd, _ int) error { return cmd.Start() }
 
-func cpuTime(int) (time.Duration, error) { return 0, errNotLinux }
+func spentBy(int) (spending, error) { return spending{}, errNotLinux }

@@ -33,7 +33,7 @@ type Fleet struct {
 	facts     facts
 	targets   map[string]*target
 	micro     *process
-	// processes are in the order of their starts.
+	// processes are in the order of their starts: the back-end is the first.
 	processes []*process
 	loads     []interface{ close() }
 }

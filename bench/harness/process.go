@@ -84,6 +84,8 @@ func (r *process) hear(ctx context.Context, into any) error {
 	}
 }
 
+func (r *process) pid() int { return r.cmd.Process.Pid }
+
 // ask gives the process a command and waits for the answer.
 func (r *process) ask(ctx context.Context, into any, format string, args ...any) error {
 	if _, err := fmt.Fprintf(r.stdin, format+"\n", args...); err != nil {

@@ -98,13 +98,13 @@ func (f *Fleet) profile(ctx context.Context, t *target, s Scenario, prefix strin
 	if err := t.load.begin(s, 2*slice+patience); err != nil {
 		return Profiled{}, err
 	}
-	one, err := t.profiledWindow(ctx, prefix, slice)
+	one, err := f.profiledWindow(ctx, t, prefix, slice)
 	_, wrong := t.load.end()
 	one.Scenario = s
 	return one, errors.Join(err, wrong)
 }
 
-func (t *target) profiledWindow(ctx context.Context, prefix string, slice time.Duration) (Profiled, error) {
+func (f *Fleet) profiledWindow(ctx context.Context, t *target, prefix string, slice time.Duration) (Profiled, error) {
 	if err := pause(ctx, slice/5); err != nil {
 		return Profiled{}, err
 	}
@@ -115,7 +115,7 @@ func (t *target) profiledWindow(ctx context.Context, prefix string, slice time.D
 	if err != nil {
 		return Profiled{}, err
 	}
-	sample, err := t.window(ctx, slice)
+	sample, err := f.window(ctx, t, slice)
 	if err != nil {
 		return Profiled{}, err
 	}

@@ -19,17 +19,19 @@ func (f *Figures) Report(w io.Writer) error {
 		if len(targets) == 0 {
 			continue
 		}
-		fmt.Fprintf(t, nameCell+"\tCPU µs/call\tleast\tp50 µs\tcalls/s\tcalls/s of a core\t\n", fmt.Sprintf("%s, %d workers", s, s.workers()))
+		fmt.Fprintf(t, nameCell+"\tCPU µs/call\tleast\tp50 µs\tcalls/s\tcalls/s of a core\truns/call\trest µs/call\t\n", fmt.Sprintf("%s, %d workers", s, s.workers()))
 		for _, name := range slices.SortedFunc(maps.Keys(targets), func(a, b string) int {
 			return int(middle(targets[a], cpu) - middle(targets[b], cpu))
 		}) {
 			samples := targets[name]
 			spent := middle(samples, cpu)
-			fmt.Fprintf(t, nameCell+"\t%.1f\t%.1f\t%.0f\t%.0f\t%.0f\t\n", name, spent/1e3, least(samples, cpu)/1e3,
+			fmt.Fprintf(t, nameCell+"\t%.1f\t%.1f\t%.0f\t%.0f\t%.0f\t%.2f\t%.1f\t\n", name, spent/1e3, least(samples, cpu)/1e3,
 				middle(samples, func(s Sample) float64 { return s.Median })/1e3,
-				middle(samples, func(s Sample) float64 { return float64(s.Calls) / s.Seconds }), 1e9/spent)
+				middle(samples, func(s Sample) float64 { return float64(s.Calls) / s.Seconds }), 1e9/spent,
+				middle(samples, func(s Sample) float64 { return s.Runs }),
+				middle(samples, func(s Sample) float64 { return s.Rest })/1e3)
 		}
-		fmt.Fprintln(t, "\t\t\t\t\t\t")
+		fmt.Fprintln(t, "\t\t\t\t\t\t\t\t")
 	}
 	if len(f.Operations) > 0 {
 		fmt.Fprintf(t, nameCell+"\tCPU ns\tleast\tallocations\t\n", "operation")

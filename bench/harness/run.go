@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"time"
 
@@ -43,6 +44,12 @@ type Sample struct {
 	Seconds float64
 	// CPU is the processor time of the target's process for one call, in nanoseconds.
 	CPU float64
+	// Runs is how often threads of the process were put on the processor, for one call: it is low where calls come in
+	// bunches, and each time costs something.
+	Runs float64
+	// Rest is the processor time of load and back-end for one call, in nanoseconds: where it is more than CPU, the target
+	// waits for them.
+	Rest float64
 	// Median is the median time from request to answer, in nanoseconds.
 	Median float64
 }
@@ -101,13 +108,19 @@ func (f *Fleet) Run(ctx context.Context, o Options) (*Figures, error) {
 
 func (o *Options) wants(name string) bool { return len(o.Only) == 0 || slices.Contains(o.Only, name) }
 
+// spending is what a process has cost since it began.
+type spending struct {
+	time time.Duration
+	runs int64
+}
+
 // measure loads one target, waits until it is warm, and measures it for a slice.
 func (f *Fleet) measure(ctx context.Context, name string, s Scenario, slice time.Duration) (sample Sample, err error) {
 	t := f.targets[name]
 	if err := t.load.begin(s, 2*slice); err != nil {
 		return Sample{}, err
 	}
-	sample, err = t.window(ctx, slice)
+	sample, err = f.window(ctx, t, slice)
 	latency, wrong := t.load.end()
 	sample.Median = float64(latency)
 	if err = errors.Join(err, wrong, t.process.alive()); err != nil {
@@ -120,16 +133,15 @@ func (f *Fleet) measure(ctx context.Context, name string, s Scenario, slice time
 }
 
 // window is the measuring of a target that is loaded.
-func (t *target) window(ctx context.Context, slice time.Duration) (Sample, error) {
+func (f *Fleet) window(ctx context.Context, t *target, slice time.Duration) (Sample, error) {
 	if err := pause(ctx, slice/5); err != nil {
 		return Sample{}, err
 	}
-	pid := t.process.cmd.Process.Pid
 	calls, err := t.load.count()
 	if err != nil {
 		return Sample{}, err
 	}
-	began, err := cpuTime(pid)
+	began, restBegan, err := f.spent(t)
 	if err != nil {
 		return Sample{}, err
 	}
@@ -137,7 +149,7 @@ func (t *target) window(ctx context.Context, slice time.Duration) (Sample, error
 	if err := pause(ctx, slice); err != nil {
 		return Sample{}, err
 	}
-	ended, err := cpuTime(pid)
+	ended, restEnded, err := f.spent(t)
 	if err != nil {
 		return Sample{}, err
 	}
@@ -146,8 +158,26 @@ func (t *target) window(ctx context.Context, slice time.Duration) (Sample, error
 	if err != nil {
 		return Sample{}, err
 	}
-	calls = after - calls
-	return Sample{Calls: calls, Seconds: took.Seconds(), CPU: float64(ended-began) / float64(max(calls, 1))}, nil
+	each := float64(max(after-calls, 1))
+	return Sample{
+		Calls: after - calls, Seconds: took.Seconds(), CPU: float64(ended.time-began.time) / each,
+		Runs: float64(ended.runs-began.runs) / each, Rest: float64(restEnded-restBegan) / each,
+	}, nil
+}
+
+// spent is what the target has cost, and what load and back-end have.
+func (f *Fleet) spent(t *target) (own spending, rest time.Duration, err error) {
+	if own, err = spentBy(t.process.pid()); err != nil {
+		return spending{}, 0, err
+	}
+	for _, pid := range []int{os.Getpid(), f.processes[0].pid()} {
+		s, err := spentBy(pid)
+		if err != nil {
+			return spending{}, 0, err
+		}
+		rest += s.time
+	}
+	return own, rest, nil
 }
 
 // operations measures the operations without network.

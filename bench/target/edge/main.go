@@ -30,8 +30,8 @@ type Allocated struct {
 	Collections uint32 `json:"collections"`
 }
 
-// samplesPerSecond is more than usual: a profile of a few seconds is to tell parts of a hundredth apart.
-const samplesPerSecond = 500
+// samplesPerSecond is more than usual, and not more than the clock of common kernels ticks.
+const samplesPerSecond = 250
 
 func main() {
 	file := flag.String("config", "", "YAML file with a sallyport.config.v1.EdgeConfig")
