@@ -2,6 +2,9 @@ package rules
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
@@ -17,24 +20,16 @@ import (
 // judged by its own descriptors, a file of 2,000 requests would cost gigabytes.
 func thin(doc *schema.Document) (*protoregistry.Files, error) {
 	md := doc.Message()
-	t := thinner{files: map[string]*descriptorpb.FileDescriptorProto{}, needs: map[string]map[string]bool{}, seen: map[protoreflect.FullName]bool{}}
+	t := thinner{files: map[string]*descriptorpb.FileDescriptorProto{}, needs: map[string]map[string]bool{}, seen: map[protoreflect.FullName]bool{}, linked: &protoregistry.Files{}}
 	t.refer(md.ParentFile(), md)
 	for _, carried := range carriedBy(doc.Root(), map[*schema.Node]bool{}) {
 		// An Any refers to nothing, so that the message's file has to.
 		t.refer(md.ParentFile(), carried)
 	}
-	set := &descriptorpb.FileDescriptorSet{}
-	for path, file := range t.files {
-		for imported := range t.needs[path] {
-			file.Dependency = append(file.Dependency, imported)
-		}
-		set.File = append(set.File, file)
-	}
-	files, err := protodesc.NewFiles(set)
-	if err != nil {
+	if err := t.link(md.ParentFile().Path()); err != nil {
 		return nil, fmt.Errorf("link what %s reaches: %w", md.FullName(), err)
 	}
-	return files, nil
+	return t.linked, nil
 }
 
 // carriedBy lists the messages that the Anys of a document may carry.
@@ -60,6 +55,33 @@ type thinner struct {
 	files map[string]*descriptorpb.FileDescriptorProto
 	needs map[string]map[string]bool
 	seen  map[protoreflect.FullName]bool
+	// linked are the new files, and those that stay as they are.
+	linked *protoregistry.Files
+}
+
+// link links a file after what it imports. No file imports itself, at any remove, since none did before.
+func (t *thinner) link(path string) error {
+	if _, err := t.linked.FindFileByPath(path); err == nil {
+		return nil
+	}
+	file := t.files[path]
+	file.Dependency = slices.Sorted(maps.Keys(t.needs[path]))
+	for _, imported := range file.Dependency {
+		if err := t.link(imported); err != nil {
+			return err
+		}
+	}
+	fd, err := protodesc.NewFile(file, t.linked)
+	if err != nil {
+		return err
+	}
+	return t.linked.RegisterFile(fd)
+}
+
+// asItIs reports the files of the well-known types. They are small, and a predefined rule may hold one of their types,
+// which CEL takes for equal to a value of the very same type alone.
+func asItIs(file protoreflect.FileDescriptor) bool {
+	return strings.HasPrefix(file.Path(), "google/protobuf/") && file.Imports().Len() == 0
 }
 
 func (t *thinner) refer(from protoreflect.FileDescriptor, to protoreflect.Descriptor) {
@@ -69,6 +91,12 @@ func (t *thinner) refer(from protoreflect.FileDescriptor, to protoreflect.Descri
 	if there := to.ParentFile(); there.Path() != from.Path() {
 		t.file(from)
 		t.needs[from.Path()][there.Path()] = true
+	}
+	if file := to.ParentFile(); asItIs(file) {
+		if _, err := t.linked.FindFileByPath(file.Path()); err != nil {
+			_ = t.linked.RegisterFile(file) // fails only for what another file declares, too
+		}
+		return
 	}
 	switch d := to.(type) {
 	case protoreflect.MessageDescriptor:
