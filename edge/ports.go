@@ -10,6 +10,7 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/catalog"
 	"github.com/sallyport-dev/sallyport/internal/dispatch"
 	"github.com/sallyport-dev/sallyport/internal/mcp"
+	"github.com/sallyport-dev/sallyport/internal/redact"
 	"github.com/sallyport-dev/sallyport/participant"
 
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
@@ -87,8 +88,14 @@ func (t tool) AppendResult(dst, response []byte) ([]byte, bool, error) {
 	return plan.AppendResult(dst, response)
 }
 
-// Explain keeps a service's words to itself: they may repeat what the caller sent.
-func (t tool) Explain([]byte, *mcp.Failure) (string, bool) { return "", false }
+func (t tool) Explain(arguments []byte, f *mcp.Failure) (string, bool) {
+	var failure *dispatch.Error
+	if errors.As(f.Err, &failure) && failure.Status != nil {
+		return redact.Status(t.Tool.Input, arguments, failure.Status)
+	}
+	// The code is not the service's own word.
+	return redact.Text(f.Code), redact.Correctable(f.Code)
+}
 
 func (t tool) Dispatch(ctx context.Context, p *participant.Participant, request []byte) (mem.Buffer, error) {
 	response, err := t.dispatcher.Call(ctx, &dispatch.Request{

@@ -134,11 +134,9 @@ func (x *exchange) failure(arguments []byte, f *Failure) *answer {
 		x.h.log.DebugContext(ctx, "cause", "reference", x.reference, "error", f.Err)
 		return x.toolError(internalText(x.reference), "", nil, say.class)
 	}
-	if !say.executed {
-		if text, correctable := x.tool.Explain(arguments, f); text != "" {
-			return x.toolError(text, metaCorrectable, boolean(correctable), say.class)
-		}
-		return x.toolError(say.text, "", nil, say.class)
+	if say.spoken {
+		text, correctable := x.tool.Explain(arguments, f)
+		return x.toolError(text, metaCorrectable, boolean(correctable), say.class)
 	}
 	if f.NotExecuted {
 		return x.toolError(say.text+didNotRunText, metaExecuted, executedNo, say.class)

@@ -68,7 +68,7 @@ func (t *tool) Explain(arguments []byte, f *mcp.Failure) (string, bool) {
 	if t.explain != nil {
 		return t.explain(arguments, f)
 	}
-	return "", false
+	return "said with " + f.Code.String(), false
 }
 
 // catalog is a sorted list of tools.

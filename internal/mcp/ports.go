@@ -50,8 +50,8 @@ type Tool interface {
 	// is a response that cannot be what the service meant; what was appended then does not count. Nothing of the response
 	// is kept.
 	AppendResult(dst, response []byte) (result []byte, isError bool, err error)
-	// Explain gives what the service said about a failed call in words that may be shown to the caller, who sent the
-	// arguments, and whether corrected arguments may succeed. Without such words the text is empty.
+	// Explain gives what the service said about a call that failed with a code that is meant for callers, in words that
+	// may be shown to the caller, who sent the arguments; and whether corrected arguments may succeed.
 	Explain(arguments []byte, f *Failure) (text string, correctable bool)
 }
 

@@ -8,45 +8,35 @@ import (
 
 // status is what a gRPC code says to a caller.
 type status struct {
+	// text is constant: a service's own message may repeat the caller's arguments.
 	text string
 	// internal codes have one text for all and a reference that is in the log.
 	internal bool
+	// spoken codes are meant for callers: [Tool.Explain] says what the service said.
+	spoken bool
 	// executed adds whether the call may have run, in text and for programs.
 	executed bool
 	class    lifecycle.Class
 }
 
-// statuses has a line for every gRPC code (boundary.md, "What a refusal says"). The texts are constant: a service's own
-// message may repeat the caller's arguments.
+// statuses has a line for every gRPC code (boundary.md, "What a refusal says").
 var statuses = [...]status{
-	codes.OK:       {internal: true, class: lifecycle.Internal},
-	codes.Canceled: {text: "The call was cancelled before it was answered.", executed: true, class: lifecycle.Transport},
-	codes.Unknown:  {internal: true, class: lifecycle.Service},
-	codes.InvalidArgument: {
-		text: "The service refused the arguments as invalid.", class: lifecycle.Service,
-	},
-	codes.DeadlineExceeded: {
-		text: "The service did not answer in time.", executed: true, class: lifecycle.Deadline,
-	},
-	codes.NotFound:         {text: "The service did not find what the arguments name.", class: lifecycle.Service},
-	codes.AlreadyExists:    {text: "What the call would create exists already.", class: lifecycle.Service},
-	codes.PermissionDenied: {text: "The service does not permit this call.", class: lifecycle.Service},
-	codes.ResourceExhausted: {
-		text: "The service has no capacity or quota left for this call.", class: lifecycle.Service,
-	},
-	codes.FailedPrecondition: {
-		text: "The service is not in a state in which this call can succeed.", class: lifecycle.Service,
-	},
-	codes.Aborted: {
-		text: "The service aborted the call because of a conflict with another one.", class: lifecycle.Service,
-	},
-	codes.OutOfRange:    {text: "The arguments are outside the range that the service has.", class: lifecycle.Service},
-	codes.Unimplemented: {text: "The service does not implement this tool.", class: lifecycle.Service},
-	codes.Internal:      {internal: true, class: lifecycle.Service},
-	codes.Unavailable: {
-		text: "The service is not available.", executed: true, class: lifecycle.ServiceUnavailable,
-	},
-	codes.DataLoss: {internal: true, class: lifecycle.Service},
+	codes.OK:                 {internal: true, class: lifecycle.Internal},
+	codes.Canceled:           {text: "The call was cancelled before it was answered.", executed: true, class: lifecycle.Transport},
+	codes.Unknown:            {internal: true, class: lifecycle.Service},
+	codes.InvalidArgument:    {spoken: true, class: lifecycle.Service},
+	codes.DeadlineExceeded:   {text: "The service did not answer in time.", executed: true, class: lifecycle.Deadline},
+	codes.NotFound:           {spoken: true, class: lifecycle.Service},
+	codes.AlreadyExists:      {spoken: true, class: lifecycle.Service},
+	codes.PermissionDenied:   {spoken: true, class: lifecycle.Service},
+	codes.ResourceExhausted:  {spoken: true, class: lifecycle.Service},
+	codes.FailedPrecondition: {spoken: true, class: lifecycle.Service},
+	codes.Aborted:            {spoken: true, class: lifecycle.Service},
+	codes.OutOfRange:         {spoken: true, class: lifecycle.Service},
+	codes.Unimplemented:      {spoken: true, class: lifecycle.Service},
+	codes.Internal:           {internal: true, class: lifecycle.Service},
+	codes.Unavailable:        {text: "The service is not available.", executed: true, class: lifecycle.ServiceUnavailable},
+	codes.DataLoss:           {internal: true, class: lifecycle.Service},
 	// A service answers this to an assertion of ours that it does not accept: nothing that a caller could mend.
 	codes.Unauthenticated: {internal: true, class: lifecycle.Service},
 }
