@@ -6,14 +6,16 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/sallyport-dev/sallyport/internal/gate"
+	"github.com/sallyport-dev/sallyport/internal/rules"
 	"github.com/sallyport-dev/sallyport/internal/schema"
 	"github.com/sallyport-dev/sallyport/internal/transcode"
 )
 
-// plan is what the edge compiles of a tool: the gate that turns arguments into a request, and what turns a response
-// into JSON.
+// plan is what the edge compiles of a tool (internal/catalog): the gate that turns arguments into a request, the rules
+// that it leaves to protovalidate, and what turns a response into JSON.
 type plan struct {
 	gate    *gate.Gate
+	rules   *rules.Rules
 	results *transcode.Results
 }
 
@@ -30,16 +32,23 @@ func compile(doc *schema.Document, in, out protoreflect.MessageDescriptor) (*pla
 	if err != nil {
 		return nil, err
 	}
+	left, err := rules.Compile(doc)
+	if err != nil {
+		return nil, err
+	}
 	r, err := transcode.CompileResults(out, schema.Profile{}, in)
 	if err != nil {
 		return nil, err
 	}
-	return &plan{g, r}, nil
+	return &plan{g, left, r}, nil
 }
 
 // request judges arguments and writes them as a request.
 func (p *plan) request(arguments []byte) ([]byte, error) {
 	accepted, refusal := p.gate.Judge(arguments)
+	if refusal == nil && accepted.RulesRemain && p.rules != nil {
+		refusal = p.rules.Judge(accepted.Wire)
+	}
 	if refusal != nil {
 		return nil, errRefused
 	}

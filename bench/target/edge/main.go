@@ -21,6 +21,7 @@ import (
 	"github.com/sallyport-dev/sallyport/edge"
 	configv1 "github.com/sallyport-dev/sallyport/gen/sallyport/config/v1"
 	"github.com/sallyport-dev/sallyport/internal/config"
+	"github.com/sallyport-dev/sallyport/internal/lifecycle"
 )
 
 // Allocated is what was allocated during a profile.
@@ -44,7 +45,9 @@ func run(file string) (err error) {
 	if err := config.Load(file, cfg); err != nil {
 		return err
 	}
-	logger := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	lines := lifecycle.NewLines(os.Stderr)
+	defer lines.Close()
+	logger := slog.New(lines.Handler(slog.LevelInfo))
 	e, err := edge.New(context.Background(), edge.WithConfig(cfg), edge.WithLogger(logger))
 	if err != nil {
 		return err
