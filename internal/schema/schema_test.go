@@ -50,7 +50,7 @@ func TestInput_constructs(t *testing.T) {
 		{"fixed64", "", `message M { fixed64 a = 1; }`, object(`"a":{"type":"string","description":"An integer from 0 to 18446744073709551615, written as a string.","pattern":"^(0|[1-9][0-9]{0,19})$"}`)},
 		{"int64 numeric", "numeric", `message M { int64 a = 1; }`, object(`"a":{"type":"integer","minimum":-9223372036854775808,"maximum":9223372036854775807}`)},
 		{"uint64 numeric", "numeric", `message M { uint64 a = 1; }`, object(`"a":{"type":"integer","minimum":0,"maximum":18446744073709551615}`)},
-		{"float", "", `message M { float a = 1; }`, object(`"a":{"type":"number","minimum":-3.4028234663852886e+38,"maximum":3.4028234663852886e+38}`)},
+		{"float", "", `message M { float a = 1; }`, object(`"a":{"type":"number","minimum":-3.4028235e+38,"maximum":3.4028235e+38}`)},
 		{"double", "", `message M { double a = 1; }`, object(`"a":{"type":"number"}`)},
 		{"bool", "", `message M { bool a = 1; }`, object(`"a":{"type":"boolean"}`)},
 		{"string", "", `message M { string a = 1; }`, object(`"a":{"type":"string"}`)},

@@ -72,8 +72,9 @@ var (
 	minDuration = new(big.Int).Neg(maxDuration)
 )
 
-// maxFloat32 is the largest finite float as decimal text.
-const maxFloat32 = "3.4028234663852886e+38"
+// maxFloat32 is the largest finite float as ProtoJSON spells it: the shortest text that is read as it. What a result
+// holds can be sent back, though the text is a little larger than the value.
+const maxFloat32 = "3.4028235e+38"
 
 // wellKnown returns the node of a message that has a JSON form of its own; nil for any other, and for Any and Empty.
 func (d *deriver) wellKnown(md protoreflect.MessageDescriptor) *Node {
