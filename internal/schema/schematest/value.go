@@ -111,7 +111,9 @@ func read(dec *jsontext.Decoder) (*Value, error) {
 // Visit calls f for every value of a document together with the node that judges it, as far as the two fit: what is
 // undeclared or inside a value of the wrong type has no node. The path is spelled as in a refusal. Keys of maps are
 // visited as strings, at the map's path; what an Any holds is visited as an object at the Any's.
-func Visit(n *schema.Node, v *Value, f func(path string, n *schema.Node, v *Value)) { visit("", n, v, f) }
+func Visit(n *schema.Node, v *Value, f func(path string, n *schema.Node, v *Value)) {
+	visit("", n, v, f)
+}
 
 func visit(path string, n *schema.Node, v *Value, f func(path string, n *schema.Node, v *Value)) {
 	f(path, n, v)
