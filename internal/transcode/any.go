@@ -20,11 +20,15 @@ func (t *table) appendAny(s *scratch, dst []byte, slots []slot, depth int) ([]by
 	if m == nil {
 		return dst, errors.New("a google.protobuf.Any carries a type that is not in the contract")
 	}
-	dst, err := s.appendString(append(dst, `{"@type":`...), slots[0].v)
+	inner, err := m.compiled()
+	if err != nil {
+		return dst, err
+	}
+	dst, err = s.appendString(append(dst, `{"@type":`...), slots[0].v)
 	if err != nil {
 		return dst, t.fields[0].fail(err)
 	}
-	if formOf(m.desc) != formFields {
+	if inner.form != formFields {
 		dst, err = m.append(s, append(dst, `,"`+schema.WrappedName+`":`...), value, alone, depth)
 		return append(dst, '}'), err
 	}

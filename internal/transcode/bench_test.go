@@ -8,6 +8,7 @@ import (
 
 	benchv1 "github.com/sallyport-dev/sallyport/bench/gen/sallyport/bench/v1"
 	"github.com/sallyport-dev/sallyport/bench/workload"
+	"github.com/sallyport-dev/sallyport/internal/schema"
 	"github.com/sallyport-dev/sallyport/internal/transcode"
 )
 
@@ -62,4 +63,19 @@ func BenchmarkResults(b *testing.B) {
 	}
 }
 
-var _ transcode.Results
+// BenchmarkCompileResults measures what a tool's first response costs: compiling, and the tables of the types in it.
+func BenchmarkCompileResults(b *testing.B) {
+	md := new(benchv1.GetItemResponse).ProtoReflect().Descriptor()
+	wire := workload.Wire(workload.Response(workload.Small, 3))
+	var dst []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		r, err := transcode.CompileResults(md, schema.Profile{})
+		if err == nil {
+			dst, err = r.AppendJSON(dst[:0], wire)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}

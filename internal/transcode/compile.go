@@ -108,10 +108,8 @@ type field struct {
 	strict bool
 	// skipZero leaves the field out where it holds its type's zero.
 	skipZero bool
-	// unwritten says that the field is read and checked but is in no JSON: a hidden one must have a JSON form all the
-	// same, a content field need not.
-	unwritten unwritten
-	unit      uint64
+	role     role
+	unit     uint64
 	// oneof is the slot of the oneof of a member.
 	oneof   int
 	message *message
@@ -121,12 +119,13 @@ type field struct {
 	desc       protoreflect.FieldDescriptor
 }
 
-type unwritten uint8
+// role says what becomes of a field.
+type role uint8
 
 const (
-	written unwritten = iota
-	hidden
-	content
+	roleWritten role = iota
+	roleHidden       // in no JSON, though it must have a JSON form
+	roleBlocks       // in no JSON, but content blocks
 )
 
 // fail says where a response went wrong.
@@ -200,9 +199,15 @@ const nearLimit = 128
 // compile makes a message's table. The caller holds mu.
 func (ts *types) compile(m *message) (*table, error) {
 	fds := m.desc.Fields()
-	t := &table{form: formOf(m.desc), types: ts, fields: make([]field, fds.Len()), slots: fds.Len() + m.desc.Oneofs().Len()}
+	t := &table{form: formOf(m.desc), types: ts, fields: make([]field, fds.Len()), slots: fds.Len()}
 	if err := t.form.check(m.desc); err != nil {
 		return nil, err
+	}
+	for i := range m.desc.Oneofs().Len() {
+		// Those that stand for a field's presence come last.
+		if !m.desc.Oneofs().Get(i).IsSynthetic() {
+			t.slots++
+		}
 	}
 	highest := protowire.Number(0)
 	names := map[string]bool{}
@@ -210,9 +215,9 @@ func (ts *types) compile(m *message) (*table, error) {
 		fd := fds.Get(i)
 		f := ts.field(fd)
 		if fd == m.content {
-			f.unwritten, f.absent = content, ""
+			f.role, f.absent = roleBlocks, ""
 		}
-		if f.unwritten == written {
+		if f.role == roleWritten {
 			if names[f.name] {
 				return nil, fmt.Errorf("field %s: another field of the message is published under the same name", fd.FullName())
 			}
@@ -247,7 +252,7 @@ func (ts *types) field(fd protoreflect.FieldDescriptor) field {
 	quoted, _ := jsontext.AppendQuote([]byte{','}, schema.PropertyName(fd, ts.profile))
 	f.name = string(append(quoted, ':'))
 	if !schema.Visible(fd, false) {
-		f.unwritten = hidden
+		f.role = roleHidden
 	}
 	var zero string
 	switch {
@@ -270,7 +275,7 @@ func (ts *types) field(fd protoreflect.FieldDescriptor) field {
 		f.packable = false
 		zero = f.zeroText()
 	}
-	if !fd.HasPresence() && f.unwritten == written {
+	if !fd.HasPresence() && f.role == roleWritten {
 		if f.skipZero = ts.profile.OmitImplicit; !f.skipZero {
 			f.absent = f.name + zero
 		}

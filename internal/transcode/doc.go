@@ -1,11 +1,14 @@
-// Package transcode turns a call's JSON arguments into protobuf bytes, and a response's protobuf bytes into an MCP
-// result.
+// Package transcode turns a response's protobuf bytes into an MCP result.
 //
-// In come the descriptors of a request and a response and a JSON profile, once, and then bytes per call; out come
-// bytes. Inside is protojson over dynamic messages, with one pass over the JSON on each side for what ProtoJSON does
-// not know: published names, fields that are in no schema, numeric 64-bit integers.
+// In come the descriptor of a response and a JSON profile, once, and then bytes per call; out come bytes, appended to
+// the caller's buffer. What is between them is compiled once per message type: a table of its fields, each with its
+// quoted name and the way its values are written. A message is read twice. One scan notes in slots where each field is:
+// later values replace earlier ones there, pieces of a message and of a list are chained, and what drops out is checked.
+// Then the fields are written in the order in which they are declared. Nothing is built in between.
 //
-// The room knows protobuf, JSON and the content blocks of MCP. It must not know how arguments are judged (the gate
-// accepted them before they come here), names of tools, gRPC or HTTP. The rules are those of tools.md, "JSON profiles"
-// and "Results".
+//	response ──index──▶ slots ──append──▶ "structuredContent":{…} ──quote──▶ ,"content":[{"type":"text","text":"{…}"}]
+//
+// The room knows protobuf's wire, ProtoJSON and the content blocks of MCP. It must not know how arguments are judged or
+// how they become a request (internal/gate does both), names of tools, gRPC or HTTP. The rules are those of tools.md,
+// "JSON profiles" and "Results"; its oracle is transcodetest.
 package transcode

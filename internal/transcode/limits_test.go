@@ -103,6 +103,33 @@ func TestResults_groupEffort(t *testing.T) {
 	}
 }
 
+// TestResults_growth demands that a response whose JSON is out of proportion is refused before it is written.
+func TestResults_growth(t *testing.T) {
+	long := strings.Repeat("X", 1000)
+	md := schematest.Message(t, `message M { repeated E packed = 1; repeated M empty = 2; map<string, M> entries = 3; string text = 4; `+
+		`int32 `+long+` = 5; } enum E { `+long+` = 0; }`)
+	r := compileResults(t, md, "protojson")
+	for _, row := range []struct {
+		name     string
+		wire     []byte
+		accepted bool
+	}{
+		{"some names", text(1, strings.Repeat("\x00", 14000)), true},
+		{"many names", text(1, strings.Repeat("\x00", 20000)), false},
+		{"many names, each in its record", bytes.Repeat(varint(1, 0), 20000), false},
+		{"some empty messages", bytes.Repeat(nested(2), 12000), true},
+		{"many empty messages", bytes.Repeat(nested(2), 20000), false},
+		{"a long text of control characters", text(4, strings.Repeat("\x00", 2<<20)), true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			got, err := r.AppendJSON(nil, row.wire)
+			if (err == nil) != row.accepted || err != nil && !strings.Contains(err.Error(), "out of proportion") {
+				t.Errorf("error %v, %d bytes of JSON", err, len(got))
+			}
+		})
+	}
+}
+
 // TestResults_concurrentFirstUse has many calls meet tables that are not compiled yet.
 func TestResults_concurrentFirstUse(t *testing.T) {
 	md := schematest.Message(t, wellKnownText)
@@ -135,7 +162,7 @@ func TestResults_allocate(t *testing.T) {
 			text(46, "a"), nested(47, text(1, "x")), fixed64(4, 1), nested(2000, varint(2, 5))),
 		"maps": join(nested(1, text(1, "b")), nested(1, text(1, "a")), nested(2, varint(1, 5)), nested(15, text(1, "k"), nested(2, nested(1))), nested(2, varint(1, 4)), nested(2, varint(1, 3))),
 		"well-known types": join(nested(1, varint(1, 1)), nested(2, varint(1, 1)), nested(4, nested(1, text(1, "k"), nested(2, nested(6, nested(1, varint(4, 1)))))),
-			nested(7, text(1, "x/t.v1.M"), nested(2, nested(6, text(3, "x")))), nested(12, varint(1, 5))),
+			nested(7, text(1, "x/t.v1.M"), nested(2, nested(6, text(3, "x")))), nested(12, varint(1, 5)), nested(3, text(1, "a_b"), text(1, "c"))),
 		"proto2":   join(group(5, text(1, "a"), group(2, varint(1, 5))), group(8)),
 		"editions": join(group(4, group(5, varint(2, 1))), text(7, "a")),
 	}

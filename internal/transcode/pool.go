@@ -18,6 +18,8 @@ type scratch struct {
 	runs []run
 	// entries hold the entries of the maps that are being written.
 	entries []entry
+	// most is the length that the caller's buffer may grow to.
+	most int
 	// groups is how many bytes were passed over in search of the ends of groups.
 	groups int
 }
@@ -31,9 +33,10 @@ const (
 
 var pool = sync.Pool{New: func() any { return &scratch{runs: make([]run, firstRun)} }}
 
-func borrow(wire []byte) *scratch {
+// borrow returns a scratch for one response, which will be written after the first written bytes of a buffer.
+func borrow(wire []byte, written int) *scratch {
 	s := pool.Get().(*scratch)
-	s.wire = wire
+	s.wire, s.most = wire, written+growthBytes+growth*len(wire)
 	return s
 }
 

@@ -75,7 +75,7 @@ func (r *Results) transcode(dst, wire []byte, serve func(*scratch, *Results, []b
 	if uint64(len(wire)) > maxWire {
 		return dst, false, fmt.Errorf("read the response %s: %d bytes are more than a message can have", r.root.desc.FullName(), len(wire))
 	}
-	s := borrow(wire)
+	s := borrow(wire, len(dst))
 	defer s.giveBack()
 	result, isError, err := serve(s, r, dst)
 	if err != nil {

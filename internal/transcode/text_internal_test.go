@@ -2,7 +2,6 @@ package transcode
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -102,7 +101,7 @@ func TestEscapes(t *testing.T) {
 				}
 			}
 			if got := escapes(w); got != want {
-				t.Fatal(fmt.Sprintf("escapes(%#x) = %#x, want %#x", w, got, want))
+				t.Fatalf("escapes(%#x) = %#x, want %#x", w, got, want)
 			}
 		}
 	}

@@ -16,7 +16,16 @@ const maxDepth = protowire.DefaultRecursionLimit
 // maxWire bounds a response in bytes: spans hold 32-bit offsets. gRPC cannot carry more in one message.
 const maxWire = math.MaxUint32
 
+// The JSON of a response may be growth times as long as its bytes, and growthBytes in any case. Two bytes are enough for
+// an empty message, whose JSON has all its fields, and one for an enum's value, whose JSON is a name: a service could
+// otherwise fill the edge's memory with a response of a size that the edge accepts.
+const (
+	growth      = 16
+	growthBytes = 16 << 20
+)
+
 var (
+	errLarge = errors.New("the JSON is out of proportion to the response")
 	errWire  = errors.New("the bytes are no protobuf message")
 	errDepth = errors.New("messages nest too deep")
 	errUTF8  = errors.New("a string is not valid UTF-8")

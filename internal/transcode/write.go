@@ -9,6 +9,9 @@ func (m *message) append(s *scratch, dst []byte, v span, first uint32, depth int
 	if depth--; depth < 0 {
 		return dst, errDepth
 	}
+	if len(dst) > s.most {
+		return dst, errLarge
+	}
 	slots, runs := len(s.slots), len(s.runs)
 	t, taken, err := m.index(s, v, first, depth)
 	if err != nil {
@@ -81,7 +84,7 @@ func (t *table) appendFields(s *scratch, dst []byte, slots []slot, depth int) ([
 			continue
 		}
 		mark := len(dst)
-		if f.unwritten == content {
+		if f.role == roleBlocks {
 			if err := s.checkRuns(f, sl, depth); err != nil {
 				return dst, err
 			}
@@ -110,7 +113,7 @@ func (t *table) appendFields(s *scratch, dst []byte, slots []slot, depth int) ([
 				return dst, err
 			}
 		}
-		if f.unwritten == hidden {
+		if f.role == roleHidden {
 			dst = dst[:mark]
 		}
 	}
@@ -164,6 +167,9 @@ func (s *scratch) appendRun(dst []byte, f *field, run span, depth int) ([]byte, 
 	w := s.wire[:endOf(run)]
 	var err error
 	for p := startOf(run); p < len(w); {
+		if len(dst) > s.most {
+			return dst, errLarge
+		}
 		var tag, v uint64
 		if tag, p = uvarint(w, p); p < 0 {
 			return dst, errWire
@@ -188,6 +194,9 @@ func (s *scratch) appendRun(dst []byte, f *field, run span, depth int) ([]byte, 
 func (s *scratch) appendPacked(dst []byte, f *field, packed span) ([]byte, error) {
 	w := s.wire[:endOf(packed)]
 	for p := startOf(packed); p < len(w); {
+		if len(dst) > s.most {
+			return dst, errLarge
+		}
 		var v uint64
 		if v, p = s.record(w, p, f.unit); p < 0 {
 			return dst, f.fail(wireError(p))
