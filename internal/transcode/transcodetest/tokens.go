@@ -82,8 +82,3 @@ func unquote(text jsontext.Value) (string, error) {
 	b, err := jsontext.AppendUnquote(nil, text)
 	return string(b), err
 }
-
-func quote(text string) []byte {
-	b, _ := jsontext.AppendQuote(nil, text)
-	return b
-}
