@@ -57,20 +57,29 @@ func (t *text) check(s []byte, escaped bool) string {
 	if problem := constants(n, textOf(s)); problem != "" {
 		return problem
 	}
-	if n.MinLength != nil || n.MaxLength != nil {
-		length := uint64(utf8.RuneCount(s))
-		if n.MinLength != nil && length < *n.MinLength {
-			return "must have at least " + plural(int(*n.MinLength), "character", "characters")
-		}
-		if n.MaxLength != nil && length > *n.MaxLength {
-			return "must have at most " + plural(int(*n.MaxLength), "character", "characters")
-		}
+	if problem := lengths(n, s); problem != "" {
+		return problem
 	}
 	if t.pattern != nil && !t.pattern.Match(s) {
 		return "must match the pattern " + n.Pattern
 	}
 	if t.format != nil && !t.format(string(s)) {
 		return "must be of the format " + n.Format
+	}
+	return ""
+}
+
+// lengths judges how many characters a string has.
+func lengths(n *schema.Node, s []byte) string {
+	if n.MinLength == nil && n.MaxLength == nil {
+		return ""
+	}
+	length := uint64(utf8.RuneCount(s))
+	if n.MinLength != nil && length < *n.MinLength {
+		return "must have at least " + plural(int(*n.MinLength), "character", "characters")
+	}
+	if n.MaxLength != nil && length > *n.MaxLength {
+		return "must have at most " + plural(int(*n.MaxLength), "character", "characters")
 	}
 	return ""
 }
@@ -142,7 +151,11 @@ func (t *base64Text) value(j *judge, tag string) {
 		j.problem(0, controlText)
 		return
 	}
-	if problem := constants(t.node, textOf(s)); problem != "" && base64Form(s) {
+	problem := constants(t.node, textOf(s))
+	if problem == "" {
+		problem = lengths(t.node, s) // required bytes are not empty
+	}
+	if problem != "" && base64Form(s) {
 		j.problem(0, problem)
 		return
 	}
