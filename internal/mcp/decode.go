@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -27,8 +28,8 @@ type limits struct {
 	depth int
 	// number is the length of the longest accepted number in characters.
 	number int
-	// refusal is the body of the one answer to what is not a strict document; it names the limits.
-	refusal []byte
+	// rules say what a strict document is, and name the limits.
+	rules string
 }
 
 // newLimits takes the configured depth below `arguments` and the configured length of a number.
@@ -36,12 +37,9 @@ func newLimits(depth, number int) *limits {
 	return &limits{
 		depth:  envelopeDepth + depth,
 		number: number,
-		refusal: errorBody(nil, &problem{
-			code: codeParseError,
-			message: "The body is not one strict JSON document: UTF-8 without a byte order mark, no name twice in an " +
-				"object, nothing after the document, at most " + strconv.Itoa(depth) + " levels below arguments, no number " +
-				"longer than " + strconv.Itoa(number) + " characters.",
-		}),
+		rules: "The body is not one strict JSON document: UTF-8 without a byte order mark, no name twice in an " +
+			"object, nothing after the document, at most " + strconv.Itoa(depth) + " levels below arguments, no number " +
+			"longer than " + strconv.Itoa(number) + " characters.",
 	}
 }
 
@@ -88,8 +86,12 @@ type meta struct {
 // metaProtocolVersion is the member of `_meta` by which a request of the modern era names its protocol version.
 const metaProtocolVersion = "io.modelcontextprotocol/protocolVersion"
 
-// errLimit is a document that is JSON but passes a limit of ours.
-var errLimit = errors.New("nesting or number beyond the decoder's limits")
+// What jsontext does not mind.
+var (
+	errDepth    = errors.New("it is nested too deep")
+	errNumber   = errors.New("a number is too long")
+	errTrailing = errors.New("something follows the document")
+)
 
 // decoder reads one message from one body.
 type decoder struct {
@@ -119,14 +121,21 @@ func (l *limits) decode(body []byte) (message, *answer) {
 		// A batch. The platform refuses it in every version, whatever it holds.
 		return message{}, envelopeRefusal(nil, "Batches are not accepted: send one message per request.")
 	default:
-		if _, err := d.value(); err != nil || !d.atEnd() {
-			return message{}, l.parseRefusal()
+		_, err := d.value()
+		if err == nil {
+			err = d.end()
+		}
+		if err != nil {
+			return message{}, d.parseRefusal(err)
 		}
 		return message{}, envelopeRefusal(nil, "A message is a JSON object.")
 	}
 	e, err := d.envelope()
-	if err != nil || !d.atEnd() {
-		return message{}, l.parseRefusal()
+	if err == nil {
+		err = d.end()
+	}
+	if err != nil {
+		return message{}, d.parseRefusal(err)
 	}
 	return e.message()
 }
@@ -139,9 +148,14 @@ func (d *decoder) release() {
 	decoders.Put(d)
 }
 
-func (d *decoder) atEnd() bool {
-	_, err := d.json.ReadToken()
-	return errors.Is(err, io.EOF)
+// end gives nil where nothing but white space follows.
+func (d *decoder) end() error {
+	if d.json.PeekKind() == 0 {
+		if _, err := d.json.ReadToken(); errors.Is(err, io.EOF) {
+			return nil
+		}
+	}
+	return errTrailing
 }
 
 // envelope is the top level of a message before it is judged.
@@ -254,7 +268,7 @@ func (d *decoder) value() (jsontext.Value, error) {
 	start, outside := d.json.InputOffset()-1, d.json.StackDepth()-1
 	for d.json.StackDepth() > outside {
 		if d.json.StackDepth() > d.limits.depth {
-			return nil, errLimit
+			return nil, errDepth
 		}
 		if d.json.PeekKind() == '0' {
 			if _, err := d.scalar(); err != nil {
@@ -272,7 +286,7 @@ func (d *decoder) value() (jsontext.Value, error) {
 func (d *decoder) scalar() (jsontext.Value, error) {
 	v, err := d.json.ReadValue()
 	if err == nil && v.Kind() == '0' && len(v) > d.limits.number {
-		err = errLimit
+		err = errNumber
 	}
 	return v, err
 }
@@ -340,13 +354,38 @@ func unquote(v jsontext.Value) []byte {
 	return text
 }
 
-// parseRefusal answers bytes that are not one strict JSON document. No id is echoed: none was read reliably.
-func (l *limits) parseRefusal() *answer {
+// parseRefusal answers bytes that are not one strict JSON document: where that shows, and how, in words of ours. No id
+// is echoed: none was read reliably.
+func (d *decoder) parseRefusal(err error) *answer {
+	at := d.json.InputOffset()
+	var syntax *jsontext.SyntacticError
+	if errors.As(err, &syntax) {
+		at = syntax.ByteOffset
+	}
 	return &answer{
-		status:  http.StatusBadRequest,
-		body:    l.refusal,
+		status: http.StatusBadRequest,
+		body: errorBody(nil, &problem{
+			code:    codeParseError,
+			message: d.limits.rules + " At byte " + strconv.FormatInt(at, 10) + ": " + d.reason(err, int(at)) + ".",
+		}),
 		outcome: lifecycle.Rejected,
 		class:   lifecycle.Decode,
+	}
+}
+
+// reason words an error of jsontext, whose own text quotes the document.
+func (d *decoder) reason(err error, at int) string {
+	switch {
+	case errors.Is(err, errDepth), errors.Is(err, errNumber), errors.Is(err, errTrailing):
+		return err.Error()
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return "a name stands twice in one object"
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return "the document ends too early"
+	case !utf8.Valid(d.body[min(at, len(d.body)):]):
+		return "this is not JSON, or not UTF-8"
+	default:
+		return "this is not JSON"
 	}
 }
 

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -191,5 +192,34 @@ func TestHandler_refusesWhatIsNotAMessage(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A refusal says where the document stops being one, and why, in words of ours.
+func TestHandler_saysWhereADocumentEndsToBeOne(t *testing.T) {
+	t.Parallel()
+	s := start(t, catalog{{name: "a"}})
+	in := func(value string) string { return `{"jsonrpc":"2.0","id":1,"method":"ping","x":` + value + `}` }
+	const before = len(`{"jsonrpc":"2.0","id":1,"method":"ping","x":`)
+	for _, test := range []struct {
+		name, body, want string
+		at               int
+	}{
+		{"duplicate name", in(`{"canary":1,"canary":2}`), "a name stands twice in one object", before + 12},
+		{"trailing comma", in(`[1,]`), "this is not JSON", before + 2},
+		{"half a surrogate pair", in(`"\ud800"`), "this is not JSON", before + 1},
+		{"invalid UTF-8", in("\"\xff\""), "this is not JSON, or not UTF-8", before + 1},
+		{"an end too early", in(`[`)[:before+1], "the document ends too early", before + 1},
+		{"something after it", in(`1`) + ` canary`, "something follows the document", before + 2},
+		{"too deep", in(strings.Repeat("[", 200)), "it is nested too deep", before + 103},
+		{"too long", in(strings.Repeat("1", 1001)), "a number is too long", before + 1001},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got := s.do(t, call{body: test.body})
+			if want := fmt.Sprintf(" At byte %d: %s.\"", test.at, test.want); !strings.Contains(got.body, want) || strings.Contains(got.body, "canary") {
+				t.Errorf("got %s, want %s", got.body, want)
+			}
+		})
 	}
 }

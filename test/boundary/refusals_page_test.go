@@ -71,6 +71,7 @@ func errorCells(r response) []string {
 func documentRegion(t *testing.T, h *house) {
 	call := func(arguments string) string { return string(callBody("1", "order", arguments)) }
 	var cells [][]string
+	constant := ""
 	for _, row := range []struct{ what, example, body string }{
 		{"a name twice in an object, at any depth, however it is spelled", `{"amount":1,"amount":9999}`, call(`{"note":{"amount":1,"amount":9999}}`)},
 		{"bytes after the document", `{…} {…}`, call(`{}`) + ` {}`},
@@ -87,10 +88,17 @@ func documentRegion(t *testing.T, h *house) {
 		{"more than 100 levels below arguments", "", call(`{"note":` + strings.Repeat("[", 101) + strings.Repeat("]", 101) + `}`)},
 		{"a number of more than 1000 characters", "", call(`{"note":1` + strings.Repeat("0", 1000) + `}`)},
 	} {
-		r := h.post([]byte(row.body), h.caller.headers(version20251125))
-		cells = append(cells, append([]string{row.what, generated.Code(row.example)}, errorCells(r)...))
+		answer := errorCells(h.post([]byte(row.body), h.caller.headers(version20251125)))
+		rules, reason, found := strings.Cut(answer[2], " At byte ")
+		if answer[0] != "400" || answer[1] != "-32700" || !found || constant != "" && rules != constant {
+			t.Errorf("%s: %q", row.what, answer)
+		}
+		constant = rules
+		cells = append(cells, []string{row.what, generated.Code(row.example), "At byte " + reason})
 	}
-	generated.Region(t, refusalsPage, "document", generated.Table([]string{"refused", "for example", "status", "code", "message"}, cells))
+	generated.Region(t, refusalsPage, "document", "Everything here is answered with 400 and -32700. The message says what a document is:\n\n> "+constant+
+		"\n\nand then where, counted in bytes from 0, it is none, and why:\n\n"+
+		generated.Table([]string{"refused", "for example", "and why"}, cells))
 }
 
 func messageRegion(t *testing.T, h *house) {
