@@ -1,0 +1,259 @@
+package boundary_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// minimumPayloads is how many distinct requests the corpus has at least, and minimumFamilies how many families.
+const (
+	minimumPayloads = 600
+	minimumFamilies = 30
+)
+
+// The corpus is what it says it is: many payloads, no two of them the same request, each with its canary in it.
+func TestHostile_theCorpusIsLargeAndDistinct(t *testing.T) {
+	titles, requests := make(map[string]bool), make(map[[sha256.Size]byte]string)
+	var order []string
+	count := make(map[string]int)
+	everyone := canary{Value: "VALUE", Key: "KEY", Digits: "123"}
+	for _, p := range corpus() {
+		if titles[p.title()] {
+			t.Errorf("two payloads are called %s", p.title())
+		}
+		titles[p.title()] = true
+		if count[p.Family]++; count[p.Family] == 1 {
+			order = append(order, p.Family)
+		}
+		c := p.canary
+		s := sender{host: "127.0.0.1:12345", credentials: credentials{"caller", "secret"}}
+		request := string(p.render(s))
+		if !strings.Contains(request, c.Value) && !strings.Contains(request, c.Digits) && !strings.Contains(request, c.Key) {
+			t.Errorf("%s carries no canary", p.title())
+		}
+		// Two payloads that differ by their canaries alone are one.
+		same := sha256.Sum256([]byte(strings.NewReplacer(c.Value, everyone.Value, c.Key, everyone.Key, c.Digits, everyone.Digits).Replace(request)))
+		if other, found := requests[same]; found {
+			t.Errorf("%s and %s are one request", p.title(), other)
+		}
+		requests[same] = p.title()
+	}
+	var report strings.Builder
+	for _, family := range order {
+		fmt.Fprintf(&report, "\n%5d %s", count[family], family)
+	}
+	sent := 0
+	for _, p := range corpus() {
+		sent += len(p.runs())
+	}
+	t.Logf("%d payloads in %d families, %d requests:%s", len(requests), len(order), sent, report.String())
+	if len(requests) < minimumPayloads || len(order) < minimumFamilies {
+		t.Errorf("%d payloads in %d families, want at least %d in %d", len(requests), len(order), minimumPayloads, minimumFamilies)
+	}
+}
+
+// Every payload is answered as the references demand, in every version, and nothing of it comes back: not in the
+// answer, not in the answer to another, not in the log, and not in the metadata of a call.
+func TestHostile_isAnsweredAsSpecifiedAndNeverRepeated(t *testing.T) {
+	y := newYard(t)
+	for _, version := range versions {
+		name := or(version, "no version")
+		t.Run(name, func(t *testing.T) {
+			c := &caller{host: y.host}
+			defer c.close()
+			for i := range corpus() {
+				p := &corpus()[i]
+				if slices.Contains(p.runs(), version) {
+					y.check(t, c, p, version)
+				}
+			}
+		})
+	}
+	log := y.log()
+	if piece, whose := leakFinder().find([]byte(log)); piece != "" {
+		t.Errorf("the log has %q of %s: %s", piece, whose, lineWith(log, piece))
+	}
+	for _, line := range strings.Split(strings.TrimSpace(log), "\n") {
+		if !json.Valid([]byte(line)) {
+			t.Fatalf("the log has a line that is no JSON: %q", line)
+		}
+	}
+}
+
+func lineWith(log, piece string) string {
+	for _, line := range strings.Split(log, "\n") {
+		if strings.Contains(strings.ToLower(line), piece) {
+			return line
+		}
+	}
+	return ""
+}
+
+// check sends one payload and judges the answer.
+func (y *yard) check(t *testing.T, c *caller, p *payload, version string) {
+	t.Helper()
+	complain := func(format string, args ...any) {
+		t.Helper()
+		t.Errorf("%s: %s", p.title(), fmt.Sprintf(format, args...))
+	}
+	before := y.witness.count()
+	got, err := c.send(p, p.render(sender{y.host, y.applicant, version}))
+	if err != nil {
+		complain("%v", err)
+		return
+	}
+	w := p.wanted(version)
+	if piece, whose := leakFinder().find(p.withoutTheEchoed(w, got)); piece != "" {
+		complain("the answer has %q of %s: %.2000q", piece, whose, got.raw)
+	}
+	for name := range got.header {
+		if !slices.Contains(answerHeaders, name) && !(name == "Vary" && p.Family == "targets") {
+			complain("the answer has the header %s", name)
+		}
+	}
+	if p.Closes && bytes.Contains(got.rest, []byte("HTTP/1.1 2")) {
+		complain("what follows the answer was served: %.500q", got.rest)
+	}
+	if !p.Closes && p.Wire != nil {
+		y.checkInStep(t, p, version)
+	}
+	if w.Later != "" {
+		return
+	}
+	if got.status != w.Status {
+		complain("status %d, want %d: %.500s", got.status, w.Status, got.body)
+		return
+	}
+	seen := y.witness.count() - before
+	wantSeen := 0
+	if w.Call == carried || w.Call == failed {
+		wantSeen = 1
+	}
+	if seen != wantSeen {
+		complain("the service was called %d times, want %d: %.500s", seen, wantSeen, got.body)
+		return
+	}
+	if seen == 1 {
+		y.checkSeen(p, complain)
+	}
+	if w.Plain {
+		if len(got.body) > 0 && got.header.Get("Content-Type") == "application/json" {
+			complain("the answer has a message: %s", got.body)
+		}
+		return
+	}
+	checkMessage(p, w, got, complain)
+}
+
+// checkInStep sends a sound request over a connection of its own together with the payload's, and wants both answered:
+// the edge and the caller agree on where the payload ended.
+func (y *yard) checkInStep(t *testing.T, p *payload, version string) {
+	t.Helper()
+	after := payload{canary: p.canary, Body: text(`{"jsonrpc":"2.0","id":"in step","method":"ping"}`), Pinned: true}
+	s := sender{y.host, y.applicant, ""}
+	two := append(p.render(sender{y.host, y.applicant, version}), after.render(s)...)
+	c := &caller{host: y.host}
+	defer c.close()
+	if _, err := c.attempt(&after, two); err != nil {
+		t.Errorf("%s: before a sound request: %v", p.title(), err)
+		return
+	}
+	second, err := c.read(&after)
+	if err != nil || second.status != http.StatusOK || string(second.body) != `{"jsonrpc":"2.0","id":"in step","result":{}}` {
+		t.Errorf("%s: a sound request after it was answered %d %q %v", p.title(), second.status, second.body, err)
+	}
+}
+
+// checkSeen: what reached the service is the canary in the request, and never in the metadata.
+func (y *yard) checkSeen(p *payload, complain func(string, ...any)) {
+	c, seen := p.canary, y.witness.last()
+	if !bytes.Contains(seen.wire, []byte(c.Value)) && !bytes.Contains(seen.wire, []byte(c.Key)) {
+		complain("the service got a request without the canary: %q", seen.wire[:min(len(seen.wire), 200)])
+	}
+	for key, values := range seen.metadata {
+		if piece, whose := leakFinder().find([]byte(key + "\x00" + strings.Join(values, "\x00"))); piece != "" {
+			complain("the service got %q of %s as metadata %s", piece, whose, key)
+		}
+	}
+}
+
+// checkMessage judges an answer that is a JSON-RPC message.
+func checkMessage(p *payload, w want, got answer, complain func(string, ...any)) {
+	if contentType := got.header.Get("Content-Type"); contentType != "application/json" {
+		complain("Content-Type %q", contentType)
+	}
+	if got.header.Get("Cache-Control") != "no-store" || got.header.Get("X-Content-Type-Options") != "nosniff" {
+		complain("the answer may be stored or sniffed: %v", got.header)
+	}
+	var message struct {
+		JSONRPC string                     `json:"jsonrpc"`
+		ID      json.RawMessage            `json:"id"`
+		Result  map[string]json.RawMessage `json:"result"`
+		Error   *struct {
+			Code    int             `json:"code"`
+			Message string          `json:"message"`
+			Data    json.RawMessage `json:"data"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(got.body, &message); err != nil || message.JSONRPC != "2.0" {
+		complain("the answer is no message: %v: %.500q", err, got.body)
+		return
+	}
+	if string(message.ID) != w.ID {
+		complain("id %s, want %q", message.ID, w.ID)
+	}
+	code := 0
+	if message.Error != nil {
+		code = message.Error.Code
+		if message.Error.Message == "" || message.Result != nil {
+			complain("an ill-formed error: %.500s", got.body)
+		}
+	} else if message.Result == nil {
+		complain("neither result nor error: %.500s", got.body)
+	}
+	if code != w.Code {
+		complain("code %d, want %d: %.500s", code, w.Code, got.body)
+		return
+	}
+	if code != 0 || w.Call == noCall {
+		return
+	}
+	checkResult(p, w, message.Result, complain)
+}
+
+// checkResult judges the result of a tools/call.
+func checkResult(p *payload, w want, result map[string]json.RawMessage, complain func(string, ...any)) {
+	isError := string(result["isError"]) == "true"
+	if isError != (w.Call != carried) {
+		complain("the result is an error: %v: %.500s", isError, result["content"])
+		return
+	}
+	if !isError {
+		if len(result["structuredContent"]) == 0 {
+			complain("a success without structured content")
+		}
+		return
+	}
+	if result["structuredContent"] != nil {
+		complain("an error with structured content")
+	}
+	var content []struct{ Type, Text string }
+	if err := json.Unmarshal(result["content"], &content); err != nil || len(content) != 1 || content[0].Type != "text" {
+		complain("the content is %s", result["content"])
+		return
+	}
+	if said := content[0].Text; w.Text != "" && said != w.Text {
+		complain("it says\n%.3000q\nwant\n%.3000q", said, w.Text)
+	} else if said == "" {
+		complain("it says nothing")
+	}
+	if w.Meta != "" && string(result["_meta"]) != w.Meta {
+		complain("_meta %s, want %s", result["_meta"], w.Meta)
+	}
+}
