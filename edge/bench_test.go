@@ -193,7 +193,7 @@ func BenchmarkCall(b *testing.B) {
 		b.Run(size.name, func(b *testing.B) {
 			h, caller := benchHouse(b, size.word)
 			body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"word":"` + size.word[:200] + `"}}}`
-			measure(b, dialWire(b, h.url, caller, body, `{"jsonrpc":"2.0","id":1,"result":{"`), (*wire).exchange)
+			measure(b, dialWire(b, h.url, caller, body, `{"jsonrpc":"2.0","id":1,"result":{"structuredContent":`), (*wire).exchange)
 		})
 	}
 }
@@ -242,6 +242,41 @@ func BenchmarkFloorGRPC(b *testing.B) {
 				var response []byte
 				return client.Invoke(ctx, "/probe.v1.ProbeService/Say", &request, &response)
 			})
+		})
+	}
+}
+
+// BenchmarkFloorBoth is the two floors behind each other in one process: a handler that passes bytes through, for which
+// the sum of the two is too little, since each waits for the other's sockets.
+func BenchmarkFloorBoth(b *testing.B) {
+	for _, size := range benchSizes {
+		b.Run(size.name, func(b *testing.B) {
+			p := startEcho(b, sayResponse(size.word))
+			client, err := grpc.NewClient("passthrough:///"+p.address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+				grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawBytes{})))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer client.Close()
+			answer := []byte(strings.Repeat("x", 2*len(size.word)+200))
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					b.Error(err)
+				}
+				ctx, cancel := context.WithTimeout(r.Context(), 30*time.Second)
+				defer cancel()
+				var response []byte
+				if err := client.Invoke(ctx, "/probe.v1.ProbeService/Say", &body, &response); err != nil {
+					b.Error(err)
+				}
+				w.Header().Set("Content-Type", "application/json")
+				w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
+				_, _ = w.Write(answer)
+			}))
+			defer server.Close()
+			body := strings.Repeat("x", 300)
+			measure(b, dialWire(b, server.URL, credentials{"tester", "secret"}, body, "xxxx"), (*wire).exchange)
 		})
 	}
 }
