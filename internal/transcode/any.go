@@ -32,7 +32,15 @@ func (t *table) appendAny(s *scratch, dst []byte, slots []slot, depth int) ([]by
 		dst, err = m.append(s, append(dst, `,"`+schema.WrappedName+`":`...), value, alone, depth)
 		return append(dst, '}'), err
 	}
-	// Empty is written as what it is, a message without fields.
-	dst, err = m.appendMembers(s, dst, value, depth)
+	// Its fields stand beside the type. Empty is written so as well: a message without fields.
+	if depth--; depth < 0 {
+		return dst, errDepth
+	}
+	// Whoever indexed the Any gives back what is taken here.
+	members, err := s.indexAll(inner, value, alone, depth)
+	if err != nil {
+		return dst, err
+	}
+	dst, err = inner.appendFields(s, dst, members, depth)
 	return append(dst, '}'), err
 }

@@ -109,7 +109,7 @@ func (s *scratch) entry(f *field, v span) (entry, error) {
 				return entry{}, f.fail(errUTF8)
 			}
 			value.v = v
-		case number == 0 || number > uint64(protowire.MaxValidNumber):
+		case number < uint64(protowire.MinValidNumber) || number > uint64(protowire.MaxValidNumber):
 			return entry{}, errWire
 		}
 	}

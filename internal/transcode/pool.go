@@ -40,6 +40,9 @@ func borrow(wire []byte, written int) *scratch {
 	return s
 }
 
+// whole is the span of the response.
+func (s *scratch) whole() span { return spanOf(0, len(s.wire)) }
+
 // giveBack makes s available to other calls. It forgets the response, which belongs to the caller.
 func (s *scratch) giveBack() {
 	if cap(s.slots) > keptSlots || cap(s.runs) > keptRuns || cap(s.entries) > keptEntries {

@@ -65,7 +65,7 @@ func (r *Results) AppendResult(dst, wire []byte) (result []byte, isError bool, e
 // field is left out. Otherwise it is like AppendResult.
 func (r *Results) AppendJSON(dst, wire []byte) ([]byte, error) {
 	dst, _, err := r.transcode(dst, wire, func(s *scratch, r *Results, dst []byte) ([]byte, bool, error) {
-		dst, _, err := r.appendRoot(s, dst)
+		dst, err := r.root.append(s, dst, s.whole(), alone, maxDepth)
 		return dst, false, err
 	})
 	return dst, err
@@ -84,16 +84,6 @@ func (r *Results) transcode(dst, wire []byte, serve func(*scratch, *Results, []b
 	return result, isError, nil
 }
 
-// appendRoot writes the response's JSON and leaves its index on the stack.
-func (r *Results) appendRoot(s *scratch, dst []byte) ([]byte, []slot, error) {
-	t, slots, err := r.root.index(s, spanOf(0, len(s.wire)), alone, maxDepth-1)
-	if err != nil {
-		return dst, nil, err
-	}
-	dst, err = t.append(s, dst, slots, maxDepth-1)
-	return dst, slots, err
-}
-
 const (
 	structured = `"structuredContent":`
 	blocksName = `"content":`
@@ -105,7 +95,7 @@ const (
 func serveStructured(s *scratch, r *Results, dst []byte) ([]byte, bool, error) {
 	dst = append(dst, structured...)
 	start := len(dst)
-	dst, _, err := r.appendRoot(s, dst)
+	dst, err := r.root.append(s, dst, s.whole(), alone, maxDepth)
 	if err != nil {
 		return dst, false, err
 	}
@@ -119,7 +109,7 @@ func serveStructured(s *scratch, r *Results, dst []byte) ([]byte, bool, error) {
 func serveBare(s *scratch, r *Results, dst []byte) ([]byte, bool, error) {
 	dst = append(dst, textOpen...)
 	start := len(dst)
-	dst, _, err := r.appendRoot(s, dst)
+	dst, err := r.root.append(s, dst, s.whole(), alone, maxDepth)
 	if err != nil {
 		return dst, false, err
 	}
@@ -133,7 +123,7 @@ func serveBare(s *scratch, r *Results, dst []byte) ([]byte, bool, error) {
 func serveBareValue(s *scratch, r *Results, dst []byte) ([]byte, bool, error) {
 	dst = append(dst, textOpen...)
 	start := len(dst)
-	dst, _, err := r.appendRoot(s, dst)
+	dst, err := r.root.append(s, dst, s.whole(), alone, maxDepth)
 	if err != nil {
 		return dst, false, err
 	}
@@ -142,12 +132,25 @@ func serveBareValue(s *scratch, r *Results, dst []byte) ([]byte, bool, error) {
 
 // serveBlocks serves the blocks of a content field, and the other fields as structured content.
 func serveBlocks(s *scratch, r *Results, dst []byte) ([]byte, bool, error) {
-	dst, slots, err := r.appendRoot(s, append(dst, structured...))
+	t, slots, err := r.indexRoot(s)
 	if err != nil {
+		return dst, false, err
+	}
+	if dst, err = t.append(s, append(dst, structured...), slots, maxDepth-1); err != nil {
 		return dst, false, err
 	}
 	dst, err = s.appendBlocks(append(dst, ","+blocksName...), &slots[r.root.content.Index()])
 	return dst, false, err
+}
+
+// indexRoot finds the fields of a response some of which become blocks.
+func (r *Results) indexRoot(s *scratch) (*table, []slot, error) {
+	t, err := r.root.compiled()
+	if err != nil {
+		return nil, nil, err
+	}
+	slots, err := s.indexAll(t, s.whole(), alone, maxDepth-1)
+	return t, slots, err
 }
 
 // The fields of a sallyport.tool.v1.ToolResult, by their index.
@@ -161,7 +164,7 @@ func authored() protoreflect.MessageDescriptor {
 
 // serveAuthored passes a sallyport.tool.v1.ToolResult through. An authored error has no structured content.
 func serveAuthored(s *scratch, r *Results, dst []byte) ([]byte, bool, error) {
-	t, slots, err := r.root.index(s, spanOf(0, len(s.wire)), alone, maxDepth-1)
+	t, slots, err := r.indexRoot(s)
 	if err != nil {
 		return dst, false, err
 	}

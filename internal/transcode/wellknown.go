@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/sallyport-dev/sallyport/internal/schema"
@@ -90,13 +91,50 @@ func (f form) check(md protoreflect.MessageDescriptor) error {
 	return nil
 }
 
+// appendSeconds writes a Timestamp or a Duration. They are frequent and have two numbers for fields: of each the last one
+// holds, and no index is needed to find it.
+func (t *table) appendSeconds(s *scratch, dst []byte, v span, first uint32) ([]byte, error) {
+	var seconds, nanos uint64
+	for r := first; r >= firstRun; r = s.runs[r].next {
+		if err := s.twoNumbers(s.runs[r].v, &seconds, &nanos); err != nil {
+			return dst, err
+		}
+	}
+	if err := s.twoNumbers(v, &seconds, &nanos); err != nil {
+		return dst, err
+	}
+	if t.form == formTimestamp {
+		return appendTimestamp(dst, int64(seconds), int32(nanos))
+	}
+	return appendDuration(dst, int64(seconds), int32(nanos))
+}
+
+// twoNumbers reads the varints 1 and 2 of a message.
+func (s *scratch) twoNumbers(v span, one, two *uint64) error {
+	w := s.wire[:endOf(v)]
+	for p := startOf(v); p < len(w); {
+		var tag, v uint64
+		if tag, p = uvarint(w, p); p < 0 {
+			return errWire
+		}
+		if v, p = s.record(w, p, tag); p < 0 {
+			return wireError(p)
+		}
+		switch number := tag >> 3; {
+		case tag == 1<<3|wireVarint:
+			*one = v
+		case tag == 2<<3|wireVarint:
+			*two = v
+		case number < uint64(protowire.MinValidNumber) || number > uint64(protowire.MaxValidNumber):
+			return errWire
+		}
+	}
+	return nil
+}
+
 // appendForm writes an indexed message that is no object of its fields.
 func (t *table) appendForm(s *scratch, dst []byte, slots []slot, depth int) ([]byte, error) {
 	switch t.form {
-	case formTimestamp:
-		return appendTimestamp(dst, int64(slots[0].v), int32(slots[1].v))
-	case formDuration:
-		return appendDuration(dst, int64(slots[0].v), int32(slots[1].v))
 	case formFieldMask:
 		return s.appendFieldMask(dst, &slots[0])
 	case formWrapper:

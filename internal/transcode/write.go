@@ -12,8 +12,15 @@ func (m *message) append(s *scratch, dst []byte, v span, first uint32, depth int
 	if len(dst) > s.most {
 		return dst, errLarge
 	}
+	t, err := m.compiled()
+	if err != nil {
+		return dst, err
+	}
+	if t.form == formTimestamp || t.form == formDuration {
+		return t.appendSeconds(s, dst, v, first)
+	}
 	slots, runs := len(s.slots), len(s.runs)
-	t, taken, err := m.index(s, v, first, depth)
+	taken, err := s.indexAll(t, v, first, depth)
 	if err != nil {
 		return dst, err
 	}
@@ -22,34 +29,15 @@ func (m *message) append(s *scratch, dst []byte, v span, first uint32, depth int
 	return dst, err
 }
 
-// appendMembers writes the fields of a message alone, each after a comma.
-func (m *message) appendMembers(s *scratch, dst []byte, v span, depth int) ([]byte, error) {
-	if depth--; depth < 0 {
-		return dst, errDepth
-	}
-	slots, runs := len(s.slots), len(s.runs)
-	t, taken, err := m.index(s, v, alone, depth)
-	if err != nil {
-		return dst, err
-	}
-	dst, err = t.appendFields(s, dst, taken, depth)
-	s.slots, s.runs = s.slots[:slots], s.runs[:runs]
-	return dst, err
-}
-
-// index finds the fields of a message. The slots are the top of the stack; the caller gives them back.
-func (m *message) index(s *scratch, v span, first uint32, depth int) (*table, []slot, error) {
-	t, err := m.compiled()
-	if err != nil {
-		return nil, nil, err
-	}
+// indexAll finds the fields of a message. The slots are the top of the stack; the caller gives them back.
+func (s *scratch) indexAll(t *table, v span, first uint32, depth int) ([]slot, error) {
 	taken := s.take(t.slots)
 	for r := first; r >= firstRun; r = s.runs[r].next {
 		if err := s.index(t, taken, s.runs[r].v, depth); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	return t, taken, s.index(t, taken, v, depth)
+	return taken, s.index(t, taken, v, depth)
 }
 
 // append writes an indexed message in its form. Of the depth, the message itself is spent.
