@@ -1,6 +1,7 @@
 package transcode
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strconv"
 	"sync"
@@ -126,6 +127,11 @@ func (ts *types) field(fd protoreflect.FieldDescriptor) field {
 	f := ts.value(fd)
 	quoted, _ := jsontext.AppendQuote([]byte{','}, schema.PropertyName(fd, ts.profile))
 	f.name = string(append(quoted, ':'))
+	var head [24]byte
+	copy(head[:], f.name)
+	for i := range f.head {
+		f.head[i] = binary.LittleEndian.Uint64(head[8*i:])
+	}
 	if !schema.Visible(fd, false) {
 		f.role = roleHidden
 	}

@@ -92,6 +92,8 @@ func (t *table) lookFar(number uint64) int {
 type field struct {
 	// name is a comma and the quoted published name with its colon.
 	name string
+	// head is the beginning of name, for copying it in words.
+	head [3]uint64
 	// absent is what is written where the field is not set: nothing, or name and default.
 	absent string
 	op     op

@@ -2,6 +2,7 @@ package transcode
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 )
 
 // append writes a message: the piece v, after the runs that start at first if the message arrived in more than one.
@@ -78,7 +79,15 @@ func (t *table) appendFields(s *scratch, dst []byte, slots []slot, depth int) ([
 			}
 			continue
 		}
-		dst = append(dst, f.name...)
+		if n := len(dst); len(f.name) <= 24 && cap(dst)-n >= 24 {
+			out := dst[n : n+24]
+			binary.LittleEndian.PutUint64(out, f.head[0])
+			binary.LittleEndian.PutUint64(out[8:], f.head[1])
+			binary.LittleEndian.PutUint64(out[16:], f.head[2])
+			dst = dst[:n+len(f.name)]
+		} else {
+			dst = append(dst, f.name...)
+		}
 		switch f.shape {
 		case shapeList:
 			start := len(dst)
