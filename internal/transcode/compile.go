@@ -127,7 +127,7 @@ func (ts *types) field(fd protoreflect.FieldDescriptor) field {
 	f := ts.value(fd)
 	quoted, _ := jsontext.AppendQuote([]byte{','}, schema.PropertyName(fd, ts.profile))
 	f.name = string(append(quoted, ':'))
-	var head [24]byte
+	var head [8 * len(f.head)]byte
 	copy(head[:], f.name)
 	for i := range f.head {
 		f.head[i] = binary.LittleEndian.Uint64(head[8*i:])

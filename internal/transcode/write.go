@@ -79,15 +79,7 @@ func (t *table) appendFields(s *scratch, dst []byte, slots []slot, depth int) ([
 			}
 			continue
 		}
-		if n := len(dst); len(f.name) <= 24 && cap(dst)-n >= 24 {
-			out := dst[n : n+24]
-			binary.LittleEndian.PutUint64(out, f.head[0])
-			binary.LittleEndian.PutUint64(out[8:], f.head[1])
-			binary.LittleEndian.PutUint64(out[16:], f.head[2])
-			dst = dst[:n+len(f.name)]
-		} else {
-			dst = append(dst, f.name...)
-		}
+		dst = f.appendName(dst)
 		switch f.shape {
 		case shapeList:
 			start := len(dst)
@@ -115,6 +107,21 @@ func (t *table) appendFields(s *scratch, dst []byte, slots []slot, depth int) ([
 		}
 	}
 	return dst, nil
+}
+
+// appendName writes the name in whole words: how long it is then decides no branch, which would be mispredicted at most
+// fields.
+func (f *field) appendName(dst []byte) []byte {
+	const size = 8 * len(f.head)
+	n := len(dst)
+	if len(f.name) > size || cap(dst)-n < size {
+		return append(dst, f.name...)
+	}
+	out := dst[n : n+size]
+	binary.LittleEndian.PutUint64(out, f.head[0])
+	binary.LittleEndian.PutUint64(out[8:], f.head[1])
+	binary.LittleEndian.PutUint64(out[16:], f.head[2])
+	return dst[:n+len(f.name)]
 }
 
 // holdsZero reports a value that a field without presence cannot tell from absence.
