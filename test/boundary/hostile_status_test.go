@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"testing"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
@@ -14,8 +13,10 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
 )
 
 // A service that repeats whatever it was sent: in its status, in the status's details, in its trailers, and in
@@ -36,9 +37,12 @@ const (
 )
 
 // repeatTheCaller is the tool's implementation.
-func repeatTheCaller(t testing.TB, md protoreflect.MessageDescriptor) answerFunc {
+func repeatTheCaller(md protoreflect.MessageDescriptor) answerFunc {
 	return func(ctx context.Context, call *seen) ([]byte, error) {
-		m := call.as(t, md)
+		m := dynamicpb.NewMessage(md)
+		if err := proto.Unmarshal(call.wire, m); err != nil {
+			return nil, err
+		}
 		get := func(name protoreflect.Name) protoreflect.Value { return m.Get(md.Fields().ByName(name)) }
 		note, order, number := get("note").String(), get("order_id").String(), get("number").String()
 		said := fmt.Sprintf("order '%s' of \"%s\" not found, number %s", order, note, number)
