@@ -20,6 +20,7 @@ const (
 	Edge     = "edge"
 	HTTPEcho = "httpecho"
 	GRPCRaw  = "grpcraw"
+	Through  = "through"
 	Gateway  = "gateway"
 	GoSDK    = "gosdk"
 )
@@ -94,7 +95,7 @@ func (f *Fleet) start(ctx context.Context) error {
 	if err := backend.hear(ctx, &f.facts); err != nil {
 		return err
 	}
-	for _, start := range []func(context.Context) error{f.startEdge, f.startEcho, f.startRaw, f.startGateway, f.startGoSDK} {
+	for _, start := range []func(context.Context) error{f.startEdge, f.startEcho, f.startRaw, f.startThrough, f.startGateway, f.startGoSDK} {
 		if err := start(ctx); err != nil {
 			return err
 		}
@@ -109,7 +110,7 @@ func (f *Fleet) start(ctx context.Context) error {
 // it is wanted.
 func build(ctx context.Context, dir string) error {
 	packages := []string{module + "/cmd/edge"}
-	for _, name := range []string{"backend", "gateway", "gosdk", "grpcraw", "httpecho", "micro"} {
+	for _, name := range []string{"backend", "gateway", "gosdk", "grpcraw", "httpecho", "micro", "through"} {
 		packages = append(packages, module+"/bench/target/"+name)
 	}
 	return goBuild(ctx, dir, packages...)
@@ -229,10 +230,13 @@ func (f *Fleet) prepareEdge(ctx context.Context, l *httpLoad) error {
 	return context.Cause(ctx)
 }
 
+// size is how many bytes the edge answers.
+func (f *Fleet) size(s Scenario) int { return f.targets[Edge].load.(*httpLoad).questions[s][0].length }
+
 // startEcho starts the floor, which answers as many bytes as the edge did.
 func (f *Fleet) startEcho(ctx context.Context) error {
-	edge := f.targets[Edge].load.(*httpLoad).questions
-	small, large, listed := edge[Small][0].length, edge[Large][0].length, edge[List][0].whole
+	small, large := f.size(Small), f.size(Large)
+	listed := f.targets[Edge].load.(*httpLoad).questions[List][0].whole
 	file := filepath.Join(f.dir, "list.json")
 	if err := os.WriteFile(file, listed, 0o600); err != nil {
 		return err
@@ -269,6 +273,19 @@ func (f *Fleet) startRaw(ctx context.Context) error {
 	}
 	f.loads = append(f.loads, c)
 	f.targets[GRPCRaw] = &target{p, &remoteLoad{c}}
+	return nil
+}
+
+func (f *Fleet) startThrough(ctx context.Context) error {
+	l, err := f.add(ctx, Through, "-backend", f.facts.Plain, "-small", strconv.Itoa(f.size(Small)), "-large", strconv.Itoa(f.size(Large)))
+	if err != nil {
+		return err
+	}
+	for _, s := range []Scenario{Small, Large} {
+		if err := l.prepare(s, askThrough(s), judgeThrough(s, f.size(s))); err != nil {
+			return fmt.Errorf("through, %s: %w", s, err)
+		}
+	}
 	return nil
 }
 

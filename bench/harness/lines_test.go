@@ -13,7 +13,7 @@ func figures(edge ...float64) *Figures {
 	f := &Figures{Samples: map[Scenario]map[string][]Sample{Small: {}}, Operations: map[string][]Operation{}}
 	for _, cost := range edge {
 		f.Samples[Small][Edge] = append(f.Samples[Small][Edge], Sample{Calls: 1, Seconds: 1, CPU: cost, Median: 1})
-		for _, other := range []string{HTTPEcho, GRPCRaw, Gateway, GoSDK} {
+		for _, other := range []string{HTTPEcho, GRPCRaw, Through, Gateway, GoSDK} {
 			f.Samples[Small][other] = append(f.Samples[Small][other], Sample{Calls: 1, Seconds: 1, CPU: 100, Median: 1})
 		}
 	}
@@ -31,12 +31,13 @@ func TestVerdicts(t *testing.T) {
 		{"held", []float64{300, 280, 290}, "small call: edge ÷ (httpecho + grpcraw)", 1.45, 1.4, 1.5, true, false},
 		{"missed", []float64{300, 320, 310}, "small call: edge ÷ (httpecho + grpcraw)", 1.55, 1.5, 1.6, false, false},
 		{"missed by far", []float64{400, 420, 400}, "small call: edge ÷ (httpecho + grpcraw)", 2, 2, 2.1, false, true},
+		{"no goal", []float64{400, 420, 400}, "  of which: edge ÷ through", 4, 4, 4.2, true, false},
 		{"against another", []float64{60, 50, 70}, "small call: edge ÷ gateway", 0.6, 0.5, 0.7, true, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			verdicts := figures(test.edge...).Verdicts()
-			if len(verdicts) != 3 {
+			if len(verdicts) != 5 {
 				t.Fatalf("%d verdicts, want those of the small call alone: %+v", len(verdicts), verdicts)
 			}
 			for _, v := range verdicts {

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
+	benchv1 "github.com/sallyport-dev/sallyport/bench/gen/sallyport/bench/v1"
 	"github.com/sallyport-dev/sallyport/bench/workload"
 )
 
@@ -60,6 +63,26 @@ func askREST(s Scenario) func(worker int) question {
 			request:  post("/v1/items:get", plainHeaders, workload.Arguments(workload.Size(s), worker)),
 			contains: []byte(workload.ID(worker)),
 		}
+	}
+}
+
+// askThrough are the questions to the pass-through: requests on the wire.
+func askThrough(s Scenario) func(worker int) question {
+	return func(worker int) question {
+		request := workload.Wire(workload.Request(workload.Size(s), worker))
+		return question{request: post("/"+string(s), plainHeaders, request), contains: []byte(workload.ID(worker))}
+	}
+}
+
+// judgeThrough judges what was passed through: the response on the wire, and blanks.
+func judgeThrough(s Scenario, size int) func(worker int, body []byte) error {
+	return func(worker int, body []byte) error {
+		got, want := new(benchv1.GetItemResponse), workload.Response(workload.Size(s), worker)
+		response := body[:min(len(body), proto.Size(want))]
+		if err := proto.Unmarshal(response, got); err != nil || !proto.Equal(got, want) || len(body) != size {
+			return fmt.Errorf("%d bytes that are not the response and blanks, %d together: %v, %w", len(body), size, got, err)
+		}
+		return nil
 	}
 }
 

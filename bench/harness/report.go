@@ -45,17 +45,19 @@ func (f *Figures) Report(w io.Writer) error {
 	}
 	fmt.Fprintf(t, nameCell+"\tmedian\tleast\tmost\tlimit\t\t\n", "goal")
 	for _, v := range f.Verdicts() {
-		sign, verdict := "≤", "PASS"
+		limit, verdict := fmt.Sprintf("≤ %.3g%s", v.Limit, v.Unit), "PASS"
 		if v.AtLeast {
-			sign = "≥"
+			limit = fmt.Sprintf("≥ %.3g%s", v.Limit, v.Unit)
 		}
-		if !v.Passed {
+		switch {
+		case v.Limit == 0:
+			limit, verdict = "", ""
+		case v.Far:
+			verdict = "MISS BY FAR"
+		case !v.Passed:
 			verdict = "MISS"
 		}
-		if v.Far {
-			verdict = "MISS BY FAR"
-		}
-		fmt.Fprintf(t, nameCell+"\t%.3g%s\t%.3g\t%.3g\t%s %.3g%s\t%s\t\n", v.Name, v.Median, v.Unit, v.Least, v.Most, sign, v.Limit, v.Unit, verdict)
+		fmt.Fprintf(t, nameCell+"\t%.3g%s\t%.3g\t%.3g\t%s\t%s\t\n", v.Name, v.Median, v.Unit, v.Least, v.Most, limit, verdict)
 	}
 	return t.Flush()
 }

@@ -29,8 +29,8 @@ const Micro = "micro"
 
 // compared are the targets of each scenario.
 var compared = map[Scenario][]string{
-	Small: {Edge, HTTPEcho, GRPCRaw, Gateway, GoSDK},
-	Large: {Edge, HTTPEcho, GRPCRaw, Gateway, GoSDK},
+	Small: {Edge, HTTPEcho, GRPCRaw, Through, Gateway, GoSDK},
+	Large: {Edge, HTTPEcho, GRPCRaw, Through, Gateway, GoSDK},
 	List:  {Edge, HTTPEcho},
 }
 

@@ -19,12 +19,11 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 
 	benchv1 "github.com/sallyport-dev/sallyport/bench/gen/sallyport/bench/v1"
 	"github.com/sallyport-dev/sallyport/bench/target/kit"
+	"github.com/sallyport-dev/sallyport/bench/target/kit/raw"
 	"github.com/sallyport-dev/sallyport/bench/workload"
 )
 
@@ -32,7 +31,7 @@ func main() {
 	backend := flag.String("backend", "", "address of the service")
 	flag.Parse()
 	kit.Main("grpcraw", func() error {
-		conn, err := grpc.NewClient(*backend, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		conn, err := raw.Dial(*backend)
 		if err != nil {
 			return err
 		}
@@ -85,7 +84,7 @@ func (c *caller) start(w http.ResponseWriter, r *http.Request) {
 
 // verify makes one call and looks closely at its answer.
 func (c *caller) verify(size workload.Size) error {
-	response, err := call(c.conn, workload.Wire(workload.Request(size, 0)))
+	response, err := raw.Call(context.Background(), c.conn, workload.FullMethod, workload.Wire(workload.Request(size, 0)))
 	if err != nil {
 		return err
 	}
@@ -141,7 +140,7 @@ func (r *run) work(conn *grpc.ClientConn, size workload.Size, worker int) {
 	var failed error
 	for failed == nil && !r.stop.Load() {
 		start := time.Now()
-		response, err := call(conn, request)
+		response, err := raw.Call(context.Background(), conn, workload.FullMethod, request)
 		latencies = append(latencies, time.Since(start))
 		switch {
 		case err != nil:
@@ -158,23 +157,4 @@ func (r *run) work(conn *grpc.ClientConn, size workload.Size, worker int) {
 	if failed != nil {
 		r.errs = append(r.errs, failed)
 	}
-}
-
-func call(conn *grpc.ClientConn, request []byte) (response []byte, err error) {
-	err = conn.Invoke(context.Background(), workload.FullMethod, request, &response, grpc.ForceCodecV2(passThrough{}))
-	return response, err
-}
-
-// passThrough is the codec that serialises nothing.
-type passThrough struct{}
-
-func (passThrough) Name() string { return "proto" }
-
-func (passThrough) Marshal(v any) (mem.BufferSlice, error) {
-	return mem.BufferSlice{mem.SliceBuffer(v.([]byte))}, nil
-}
-
-func (passThrough) Unmarshal(data mem.BufferSlice, v any) error {
-	*v.(*[]byte) = data.Materialize()
-	return nil
 }
