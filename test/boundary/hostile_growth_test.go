@@ -32,7 +32,11 @@ func TestHostile_nothingGrows(t *testing.T) {
 	var shots []shot
 	for i := range corpus() {
 		p := &corpus()[i]
-		for _, version := range p.runs() {
+		runs := p.runs()
+		if len(p.render(sender{y.host, y.applicant, ""})) > 64<<10 {
+			runs = runs[:1] // most of the time would go into copying these
+		}
+		for _, version := range runs {
 			shots = append(shots, shot{p, version})
 		}
 	}
