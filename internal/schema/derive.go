@@ -40,7 +40,7 @@ func Input(md protoreflect.MessageDescriptor, p Profile) (doc *Document, warning
 // is no JSON object, and for one that the service authors whole (tools.md, "Results").
 func Output(md protoreflect.MessageDescriptor, p Profile) (doc *Document, warnings []string, err error) {
 	if IsBare(md) || IsToolResult(md) {
-		return nil, nil, nil
+		return nil, nil, genuine(md)
 	}
 	d := newDeriver(md, p, false)
 	return d.document(&Place{Node: d.message(md)})
@@ -54,6 +54,11 @@ func ContentField(md protoreflect.MessageDescriptor) (protoreflect.FieldDescript
 		fd := md.Fields().Get(i)
 		if !FieldOption(fd).GetContent() {
 			continue
+		}
+		if fd.Message() != nil {
+			if err := genuine(fd.Message()); err != nil {
+				return nil, err
+			}
 		}
 		switch {
 		case !fd.IsList() || fd.Message() == nil || fd.Message().FullName() != contentName:

@@ -156,7 +156,7 @@ func rulesName(fd protoreflect.FieldDescriptor, n *Node) string {
 	case fieldMaskName:
 		return "field_mask"
 	}
-	if IsWrapper(fd.Message()) {
+	if IsWrapper(fd.Message()) && genuine(fd.Message()) == nil {
 		return fd.Message().Fields().ByNumber(1).Kind().String()
 	}
 	return ""

@@ -1,9 +1,11 @@
 package schema
 
 import (
+	"fmt"
 	"math/big"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
 // Full names of messages that have a JSON form or a meaning of their own.
@@ -76,8 +78,40 @@ var (
 // holds can be sent back, though the text is a little larger than the value.
 const maxFloat32 = "3.4028235e+38"
 
+// genuine returns an error for a message that has the name of one that JSON has a form for, or that the edge reads
+// itself, and other fields: a contract brings its own files, whatever they are called.
+func genuine(md protoreflect.MessageDescriptor) error {
+	switch md.FullName() {
+	case anyName, emptyName, contentName, toolResultName, structName:
+	default:
+		if !IsBare(md) {
+			return nil
+		}
+	}
+	linked, err := protoregistry.GlobalTypes.FindMessageByName(md.FullName())
+	if err != nil {
+		return nil // nothing of ours reads it
+	}
+	want := linked.Descriptor().Fields()
+	same := md.Fields().Len() == want.Len()
+	for i := 0; same && i < want.Len(); i++ {
+		have, want := md.Fields().ByNumber(want.Get(i).Number()), want.Get(i)
+		same = have != nil && have.Name() == want.Name() && have.Kind() == want.Kind() && have.Cardinality() == want.Cardinality() &&
+			(have.Message() == nil || have.Message().FullName() == want.Message().FullName())
+	}
+	if !same {
+		return fmt.Errorf("message %s: it does not have the fields of the type of that name; import the original file", md.FullName())
+	}
+	return nil
+}
+
 // wellKnown returns the node of a message that has a JSON form of its own; nil for any other, and for Any and Empty.
 func (d *deriver) wellKnown(md protoreflect.MessageDescriptor) *Node {
+	if err := genuine(md); err != nil {
+		n := &Node{Kind: Open}
+		d.problem(n, "%w", err)
+		return n
+	}
 	switch md.FullName() {
 	case structName:
 		return &Node{Kind: OpenObject}
