@@ -39,7 +39,7 @@ type contract struct {
 }
 
 var randomContract = rapid.Custom(func(t *rapid.T) contract {
-	if percent(t, 8) {
+	if percent(t, 14) {
 		return contract{root: protoreflect.FullName(pick(t, wellKnownTypes).name[1:])}
 	}
 	d := &draft{t: t}

@@ -34,7 +34,7 @@ func TestRandomMessage_isDeterministic(t *testing.T) {
 // TestRandomMessage_derives holds that what is drawn is of use: nearly all of it has a schema in every profile and
 // both directions, and documents.
 func TestRandomMessage_derives(t *testing.T) {
-	const examples = 500
+	const examples = 300
 	refused, empty := 0, 0
 	for seed := range examples {
 		md := contracts.Example(seed)
@@ -255,7 +255,7 @@ func TestArguments(t *testing.T) {
 	}
 	drawn := rapid.Custom(func(t *rapid.T) string { return schematest.Arguments(t, doc.Root(), 4) })
 	seen := map[string]bool{}
-	for seed := range 600 {
+	for seed := range 400 {
 		text := drawn.Example(seed)
 		v, err := schematest.Parse([]byte(text))
 		if err != nil {
@@ -294,7 +294,7 @@ func TestMutants(t *testing.T) {
 	})
 	kinds := []string{"undeclared", "is null", "turns into", "is gone", "is spelled", "is also spelled", "gets all of a oneof", "gets the key", "becomes", "loses its @type", "names ", "repeats an item", "is drawn anew"}
 	seen := map[string]bool{}
-	for seed := range 2000 {
+	for seed := range 800 {
 		m := drawn.Example(seed)
 		if _, err := schematest.Parse([]byte(m.text)); err != nil {
 			t.Fatalf("%s (%s): %v", m.text, m.what, err)
