@@ -289,3 +289,37 @@ func BenchmarkJudge(b *testing.B) {
 		}
 	}
 }
+
+// protovalidate 1.4.0 panics over a number in a wrapper that is an item or a map's value, and measures how a text in one
+// prints. The gate judges what of such rules is a keyword, and nothing else does.
+func TestJudge_wrappersInListsAndMaps(t *testing.T) {
+	md := schematest.Message(t, `message M {
+		map<string, google.protobuf.Int32Value> numbers = 1 [(buf.validate.field).map.values.int32.gt = 1];
+		repeated google.protobuf.Int64Value list = 2 [(buf.validate.field).repeated.items.int64.gt = 1];
+		map<string, google.protobuf.StringValue> texts = 3 [(buf.validate.field).map.values.string = {max_len: 2, prefix: "a"}];
+		string code = 4 [(buf.validate.field).string.prefix = "x"];
+	}`)
+	g, err := gate.Compile(document(t, md))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := rules.Compile(document(t, md))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for arguments, want := range map[string]string{
+		`{"code":"x","numbers":{"k":2},"list":["2"],"texts":{"k":"ab"}}`: "",
+		`{"code":"y","numbers":{"k":2},"list":["2"],"texts":{"k":"ab"}}`: `code`,
+		`{"code":"x","numbers":{"k":1}}`:                                 `numbers.{key}`,
+		`{"code":"x","list":["1"]}`:                                      `list[]`,
+		`{"code":"x","texts":{"k":"abc"}}`:                               `texts.{key}`,
+	} {
+		request, refusal := g.Judge([]byte(arguments))
+		if refusal == nil && request.RulesRemain {
+			refusal = r.Judge(request.Wire)
+		}
+		if got := refusal != nil; got != (want != "") || got && refusal.Problems[0].Path != want {
+			t.Errorf("%s: %v", arguments, refusal)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -119,6 +120,7 @@ func (t *thinner) message(md protoreflect.MessageDescriptor) {
 	file := t.file(md.ParentFile())
 	m := protodesc.ToDescriptorProto(md)
 	withoutExtensions(m)
+	withoutWrappedRules(m, md)
 	file.MessageType = append(file.MessageType, m)
 	t.fields(md)
 }
@@ -142,6 +144,46 @@ func withoutExtensions(m *descriptorpb.DescriptorProto) {
 	m.Extension = nil
 	for _, nested := range m.GetNestedType() {
 		withoutExtensions(nested)
+	}
+}
+
+// withoutWrappedRules takes the standard rules of a number or text off wrappers that are items of a list or values of a map.
+// protovalidate 1.4.0 does not look into the wrapper there: it panics over a number, and measures the text by which the
+// message prints itself. The gate judges what of them is a keyword; the rest is the service's to judge.
+func withoutWrappedRules(m *descriptorpb.DescriptorProto, md protoreflect.MessageDescriptor) {
+	for i, field := range m.GetField() {
+		fd := md.Fields().Get(i)
+		inner := fd.Message()
+		if fd.IsMap() {
+			inner = fd.MapValue().Message()
+		}
+		if inner == nil || !fd.IsMap() && !fd.IsList() || !schema.IsWrapper(inner) {
+			continue
+		}
+		ruled, ok := proto.GetExtension(field.GetOptions(), validate.E_Field).(*validate.FieldRules)
+		if !ok || ruled == nil {
+			continue
+		}
+		ruled = proto.CloneOf(ruled)
+		withoutStandardRules(ruled.GetRepeated().GetItems())
+		withoutStandardRules(ruled.GetMap().GetValues())
+		proto.SetExtension(field.Options, validate.E_Field, ruled)
+	}
+	for i, nested := range m.GetNestedType() {
+		withoutWrappedRules(nested, md.Messages().Get(i))
+	}
+}
+
+// withoutStandardRules leaves CEL rules and predefined ones, which are extensions.
+func withoutStandardRules(ruled *validate.FieldRules) {
+	m := ruled.ProtoReflect()
+	typed := m.WhichOneof(m.Descriptor().Oneofs().ByName("type"))
+	if typed == nil {
+		return
+	}
+	standard := typed.Message().Fields()
+	for i := range standard.Len() {
+		m.Get(typed).Message().Clear(standard.Get(i))
 	}
 }
 

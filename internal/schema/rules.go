@@ -276,7 +276,7 @@ func unique(n *Node, fd protoreflect.FieldDescriptor, on bool) rule {
 
 func constant(n *Node, value Literal, allowsZero bool) rule {
 	return rule{
-		set:        func() { n.Enum, n.Const = []Literal{value}, true },
+		set:        func() { n.Enum, n.Const = intersect(n.Enum, []Literal{value}), true },
 		words:      "Must be " + value.JSON + ".",
 		allowsZero: allowsZero,
 	}
