@@ -419,6 +419,17 @@ func TestRefusal_text(t *testing.T) {
 	})
 }
 
+// TestGate_rulesThatExcludeEachOther: a required field without presence does not hold its zero value, which is all that
+// the constant allows.
+func TestGate_rulesThatExcludeEachOther(t *testing.T) {
+	g, _ := compile(t, `message M { bool a = 1 [(buf.validate.field) = {required: true, bool: {const: false}}]; }`, "protojson")
+	for _, arguments := range []string{`{}`, `{"a":false}`, `{"a":true}`} {
+		if judged(g, []byte(arguments)) == nil {
+			t.Errorf("accepted %s", arguments)
+		}
+	}
+}
+
 func TestGate_exactlyOne(t *testing.T) {
 	g, _ := compile(t, `message M { oneof o { option (buf.validate.oneof).required = true; string a = 1; string b = 2; } }`, "protojson")
 	for arguments, want := range map[string]bool{`{"a":""}`: true, `{"b":""}`: true, `{}`: false, `{"a":"","b":""}`: false} {

@@ -44,7 +44,6 @@ func TestInput_rules(t *testing.T) {
 		{"uint64 at its end", `uint64 a = 1 [` + v + `uint64.lte = 18446744073709551615]`, `{"type":"string","description":"An integer from 0 to 18446744073709551615, written as a string.","pattern":"^(0|[1-9][0-9]{0,19})$"}`},
 		{"int64 in", `int64 a = 1 [(buf.validate.field).int64 = {in: [1, 2]}]`, `{"type":"string","description":"An integer from -9223372036854775808 to 9223372036854775807, written as a string.","enum":["1","2"],"pattern":"^(0|-?[1-9][0-9]{0,18})$"}`},
 		{"double bounds", `double a = 1 [(buf.validate.field).double = {gt: 0, lte: 0.5}]`, `{"type":"number","exclusiveMinimum":0,"maximum":0.5}`},
-		{"required and const false exclude each other", `bool a = 1 [(buf.validate.field) = {required: true, bool: {const: false}}]`, `{"type":"boolean","not":{}}`},
 		{"float bounds keep the other end", `float a = 1 [(buf.validate.field).float = {gte: 0.1}]`, `{"type":"number","minimum":0.1,"maximum":3.4028235e+38}`},
 		{"number in", `int32 a = 1 [(buf.validate.field).int32 = {in: [1, 2]}]`, `{"type":"integer","enum":[1,2],"minimum":-2147483648,"maximum":2147483647}`},
 		{"number const", `double a = 1 [` + v + `double.const = 1.5]`, `{"type":"number","const":1.5}`},
