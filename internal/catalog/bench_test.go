@@ -61,7 +61,7 @@ func BenchmarkSnapshot_Page(b *testing.B) {
 	s := h.show(large(h, 500).view())
 	b.ReportAllocs()
 	for b.Loop() {
-		if page, next := s.Page(app, "7", 500); len(page) != 500 || next == "" {
+		if page, next := s.Page(app, "7", 500); len(page) < 500 || next == "" {
 			b.Fatal("short page")
 		}
 	}

@@ -78,7 +78,7 @@ func TestSnapshot_pagesInTheOrderOfHashes(t *testing.T) {
 		}
 	}
 	// A cursor stands between tools; the one that it names need not be there any more.
-	if page, _ := s.Page(app, hashes[4]+"0", 1); name(t, page[0]) != whole[5] {
+	if page, _ := s.Page(app, hashes[4]+"0", 1); name(t, page) != whole[5] {
 		t.Error("after a hash that nobody has")
 	}
 	if page, next := s.Page(app, "zzzz", 5); len(page) != 0 || next != "" {
@@ -481,8 +481,8 @@ func TestSnapshot_manyReadersWhileViewsChange(t *testing.T) {
 				}
 				s := h.catalog.Load()
 				for _, p := range []*participant.Participant{app, system} {
-					definitions, _ := s.Page(p, "", 100)
-					for _, d := range definitions {
+					page, _ := s.Page(p, "", 100)
+					for _, d := range split(t, page) {
 						if e, ok := s.Resolve(p, name(t, d)); !ok || !e.Online {
 							t.Errorf("%s is listed, and resolves to %v, %t", d, e, ok)
 							return

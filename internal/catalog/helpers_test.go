@@ -248,7 +248,8 @@ func listed(t testing.TB, s *catalog.Snapshot, p *participant.Participant, size 
 	t.Helper()
 	var names []string
 	for after := ""; ; {
-		definitions, next := s.Page(p, after, size)
+		page, next := s.Page(p, after, size)
+		definitions := split(t, page)
 		if len(definitions) > size || next != "" && len(definitions) != size {
 			t.Errorf("a page of %d has %d tools, and %q follows", size, len(definitions), next)
 		}
@@ -260,6 +261,26 @@ func listed(t testing.TB, s *catalog.Snapshot, p *participant.Participant, size 
 		}
 		after = next
 	}
+}
+
+// split takes a page apart.
+func split(t testing.TB, page []byte) (definitions []jsontext.Value) {
+	t.Helper()
+	d := jsontext.NewDecoder(bytes.NewReader(slices.Concat([]byte("["), page, []byte("]"))))
+	if _, err := d.ReadToken(); err != nil {
+		t.Fatal(err)
+	}
+	for d.PeekKind() == '{' {
+		definition, err := d.ReadValue()
+		if err != nil {
+			t.Fatal(err)
+		}
+		definitions = append(definitions, definition.Clone())
+	}
+	if _, err := d.ReadToken(); err != nil {
+		t.Fatalf("%s: %v", page, err)
+	}
+	return definitions
 }
 
 func name(t testing.TB, definition []byte) string {

@@ -10,16 +10,22 @@ import (
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
-// maxListed bounds how many tools all remembered listings hold together.
-const maxListed = 1 << 21
+// maxListed bounds how many bytes all remembered listings hold together.
+const maxListed = 128 << 20
 
 // listing is what one kind of caller is listed: the online tools that it reaches, in the order of their hashes, each
 // rendered under the name that is published to this caller. It is immutable.
 type listing struct {
-	zones       []*zone // of which it was made
-	hashes      []string
-	definitions [][]byte
+	zones  []*zone // of which it was made
+	hashes []string
+	// text has the definitions one after the other with commas between them, so that a page is a piece of it and is
+	// written as it stands; ends says where each of them ends.
+	text []byte
+	ends []int
 }
+
+// size is about how many bytes the listing holds, strings of tools not counted.
+func (l *listing) size() int64 { return int64(len(l.text)) + 24*int64(len(l.hashes)) + 128 }
 
 // scope is what decides which zones a participant reaches; the same scope is listed the same.
 type scope struct {
@@ -31,7 +37,7 @@ type scope struct {
 // no lock.
 type listings struct {
 	byScope sync.Map     // scope -> *remembered
-	listed  atomic.Int64 // tools in all remembered listings
+	listed  atomic.Int64 // bytes in all remembered listings
 }
 
 // remembered is a listing and the generation of the snapshot that it was last found good for.
@@ -40,10 +46,10 @@ type remembered struct {
 	listing    *listing
 }
 
-// Page gives the definitions, in order, of at most size tools that the participant sees after the tool with the hash
-// after, and the hash that the page ended on where another page follows. The bytes and the slice are shared and must
-// not be modified.
-func (s *Snapshot) Page(p *participant.Participant, after string, size int) (definitions [][]byte, next string) {
+// Page gives the definitions, in order and with commas between them, of at most size tools that the participant sees
+// after the tool with the hash after, and the hash that the page ended on where another page follows. The bytes are
+// shared and must not be modified.
+func (s *Snapshot) Page(p *participant.Participant, after string, size int) (definitions []byte, next string) {
 	l := s.listing(p)
 	from, found := slices.BinarySearch(l.hashes, after)
 	if found {
@@ -53,7 +59,14 @@ func (s *Snapshot) Page(p *participant.Participant, after string, size int) (def
 	if to < len(l.hashes) {
 		next = l.hashes[to-1]
 	}
-	return l.definitions[from:to:to], next
+	if from == to {
+		return nil, ""
+	}
+	begin := 0
+	if from > 0 {
+		begin = l.ends[from-1] + 1
+	}
+	return l.text[begin:l.ends[to-1]:l.ends[to-1]], next
 }
 
 func (s *Snapshot) listing(p *participant.Participant) *listing {
@@ -78,9 +91,9 @@ func (s *Snapshot) listing(p *participant.Participant) *listing {
 
 func (c *listings) keep(key scope, r *remembered) {
 	old, _ := c.byScope.Swap(key, r)
-	total := c.listed.Add(int64(len(r.listing.hashes)) + 1)
+	total := c.listed.Add(r.listing.size())
 	if o, ok := old.(*remembered); ok {
-		total = c.listed.Add(-int64(len(o.listing.hashes)) - 1)
+		total = c.listed.Add(-o.listing.size())
 	}
 	if total <= maxListed {
 		return
@@ -90,7 +103,7 @@ func (c *listings) keep(key scope, r *remembered) {
 		if k == key || !c.byScope.CompareAndDelete(k, v) {
 			return true
 		}
-		return c.listed.Add(-int64(len(v.(*remembered).listing.hashes))-1) > maxListed/2
+		return c.listed.Add(-v.(*remembered).listing.size()) > maxListed/2
 	})
 }
 
@@ -114,13 +127,22 @@ func (s *Snapshot) list(zones []*zone) *listing {
 		}
 	}
 	slices.SortFunc(entries, func(a, b *Entry) int { return strings.Compare(a.Tool.Name, b.Tool.Name) })
-	l.hashes = make([]string, len(entries))
-	l.definitions = make([][]byte, len(entries))
+	l.hashes, l.ends = make([]string, len(entries)), make([]int, len(entries))
+	definitions, length := make([][]byte, len(entries)), len(entries)
 	for i, e := range entries {
-		l.hashes[i], l.definitions[i] = e.Tool.Name, e.function.published
+		l.hashes[i], definitions[i] = e.Tool.Name, e.function.published
 		if aliases[e.Tool.Alias] > 1 {
-			l.definitions[i] = e.Tool.Definition(e.Tool.Name)
+			definitions[i] = e.Tool.Definition(e.Tool.Name)
 		}
+		length += len(definitions[i])
+	}
+	l.text = make([]byte, 0, length)
+	for i, definition := range definitions {
+		if i > 0 {
+			l.text = append(l.text, ',')
+		}
+		l.text = append(l.text, definition...)
+		l.ends[i] = len(l.text)
 	}
 	return l
 }

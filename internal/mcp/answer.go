@@ -30,9 +30,12 @@ type answer struct {
 	// headers are written beside the constant ones.
 	headers []header
 	// body is nil for an empty one.
-	body    []byte
-	outcome lifecycle.Outcome
-	class   lifecycle.Class
+	body []byte
+	// shared stands within the body, at sharedAt. It is large, of many answers, and only read.
+	shared   []byte
+	sharedAt int
+	outcome  lifecycle.Outcome
+	class    lifecycle.Class
 }
 
 type header struct{ name, value string }
@@ -109,11 +112,19 @@ func (a *answer) write(w http.ResponseWriter) {
 		h["Content-Type"] = applicationJSON
 	}
 	// net/http counts a short body itself, and without allocating.
-	if len(a.body) > countedBody {
-		h["Content-Length"] = []string{strconv.Itoa(len(a.body))}
+	if length := len(a.body) + len(a.shared); length > countedBody {
+		h["Content-Length"] = []string{strconv.Itoa(length)}
 	}
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body)
+	if a.shared == nil {
+		_, _ = w.Write(a.body)
+		return
+	}
+	for _, part := range [...][]byte{a.body[:a.sharedAt], a.shared, a.body[a.sharedAt:]} {
+		if _, err := w.Write(part); err != nil {
+			return
+		}
+	}
 }
 
 // countedBody is a length up to which net/http holds a body back until it is whole, in HTTP/1 and in HTTP/2.

@@ -81,15 +81,19 @@ func (c catalog) Load() mcp.Snapshot {
 	return c
 }
 
-func (c catalog) Page(_ *participantv1.Participant, after string, size int) (definitions [][]byte, next string) {
+func (c catalog) Page(_ *participantv1.Participant, after string, size int) (definitions []byte, next string) {
+	count := 0
 	for _, t := range c {
 		if t.hidden || t.name <= after {
 			continue
 		}
-		if len(definitions) == size {
+		if count == size {
 			return definitions, next
 		}
-		definitions = append(definitions, []byte(`{"name":"`+t.name+`"}`))
+		if count++; count > 1 {
+			definitions = append(definitions, ',')
+		}
+		definitions = append(definitions, `{"name":"`+t.name+`"}`...)
 		next = t.name
 	}
 	return definitions, ""

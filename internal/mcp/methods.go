@@ -92,18 +92,15 @@ func (x *exchange) listTools() *answer {
 	}
 	definitions, next := x.snapshot.Page(x.participant, after, x.h.options.PageSize)
 	b := append(x.begin(), `"tools":[`...)
-	for i, definition := range definitions {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, definition...)
-	}
+	at := len(b)
 	b = append(b, ']')
 	if next != "" {
 		b = append(b, `,"nextCursor":`...)
 		b = appendString(b, contract.EncodeCursor(next))
 	}
-	return x.end(b)
+	a := x.end(b)
+	a.shared, a.sharedAt = definitions, at
+	return a
 }
 
 var badCursor = &problem{code: codeInvalidParams, message: "The cursor is not one of ours: list again without it."}

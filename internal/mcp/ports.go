@@ -23,9 +23,10 @@ type Catalog interface {
 
 // Snapshot is one immutable state of the tools. Its methods are safe for concurrent use.
 type Snapshot interface {
-	// Page returns the definitions, in order, of at most size tools that p sees after the tool with the hash after, and
-	// the hash that the page ended on when another page follows. The bytes are shared and must not be changed.
-	Page(p *participantv1.Participant, after string, size int) (definitions [][]byte, next string)
+	// Page returns the definitions, in order and with commas between them, of at most size tools that p sees after the
+	// tool with the hash after, and the hash that the page ended on when another page follows. The bytes are shared and
+	// must not be changed.
+	Page(p *participantv1.Participant, after string, size int) (definitions []byte, next string)
 	// Resolve finds a tool by its published or hashed name among those that p may call. Hidden, denied and missing are
 	// one answer: false.
 	Resolve(p *participantv1.Participant, name string) (Tool, bool)
