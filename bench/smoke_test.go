@@ -43,8 +43,8 @@ func TestCompare_everyTargetAnswersRightlyAndIsMeasured(t *testing.T) {
 			}
 		}
 	}
-	if measured != 14 {
-		t.Errorf("%d targets were measured in all scenarios together, want 14", measured)
+	if measured != 16 {
+		t.Errorf("%d targets were measured in all scenarios together, want 16", measured)
 	}
 	verdicts := figures.Verdicts()
 	if want := len(harness.Lines()); len(verdicts) != want {

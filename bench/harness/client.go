@@ -29,17 +29,19 @@ func dial(address string) (*connection, error) {
 
 func (c *connection) close() { _ = c.conn.Close() }
 
-// bound lets everything from now on take so long together, and no more than patience longer.
-func (c *connection) bound(d time.Duration) error {
-	return c.conn.SetDeadline(time.Now().Add(d + patience))
-}
-
 // do sends a request and reads the answer. The body is valid until the next do.
 func (c *connection) do(request []byte) (status int, body []byte, err error) {
 	if _, err := c.conn.Write(request); err != nil {
 		return 0, nil, err
 	}
 	return c.read()
+}
+
+// ask is do for a request beside the measuring: an answer that does not come in time closes the connection.
+func (c *connection) ask(request []byte) (status int, body []byte, err error) {
+	late := time.AfterFunc(patience, c.close)
+	defer late.Stop()
+	return c.do(request)
 }
 
 var errMalformed = errors.New("the answer is not HTTP/1.1 as the load reads it")

@@ -34,9 +34,6 @@ func TestConnection_readsWhatServersWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.close()
-	if err := c.bound(0); err != nil {
-		t.Fatal(err)
-	}
 	long := strings.Repeat("0123456789", 20000)
 	tests := []struct {
 		name, path, body string
@@ -52,7 +49,7 @@ func TestConnection_readsWhatServersWrite(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			status, body, err := c.do(post(test.path, plainHeaders, []byte(test.body)))
+			status, body, err := c.ask(post(test.path, plainHeaders, []byte(test.body)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,10 +90,7 @@ func TestConnection_refusesWhatItCannotRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.close()
-			if err := c.bound(0); err != nil {
-				t.Fatal(err)
-			}
-			if status, body, err := c.do(post("/", plainHeaders, nil)); err == nil {
+			if status, body, err := c.ask(post("/", plainHeaders, nil)); err == nil {
 				t.Errorf("read %d %q", status, body)
 			}
 		})

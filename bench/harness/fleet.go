@@ -20,6 +20,7 @@ const (
 	Edge     = "edge"
 	HTTPEcho = "httpecho"
 	GRPCRaw  = "grpcraw"
+	GRPCGen  = "grpcgen"
 	Through  = "through"
 	Gateway  = "gateway"
 	GoSDK    = "gosdk"
@@ -95,7 +96,7 @@ func (f *Fleet) start(ctx context.Context) error {
 	if err := backend.hear(ctx, &f.facts); err != nil {
 		return err
 	}
-	for _, start := range []func(context.Context) error{f.startEdge, f.startEcho, f.startRaw, f.startThrough, f.startGateway, f.startGoSDK} {
+	for _, start := range []func(context.Context) error{f.startEdge, f.startEcho, f.startRaw, f.startGenerated, f.startThrough, f.startGateway, f.startGoSDK} {
 		if err := start(ctx); err != nil {
 			return err
 		}
@@ -259,8 +260,15 @@ func (f *Fleet) startEcho(ctx context.Context) error {
 	})
 }
 
-func (f *Fleet) startRaw(ctx context.Context) error {
-	p, err := f.launch(f.placement.target, GRPCRaw, "-backend", f.facts.Plain)
+func (f *Fleet) startRaw(ctx context.Context) error { return f.startClient(ctx, GRPCRaw) }
+
+func (f *Fleet) startGenerated(ctx context.Context) error {
+	return f.startClient(ctx, GRPCGen, "-generated")
+}
+
+// startClient starts a target that makes its calls itself.
+func (f *Fleet) startClient(ctx context.Context, name string, args ...string) error {
+	p, err := f.launch(f.placement.target, "grpcraw", append(args, "-backend", f.facts.Plain)...)
 	if err != nil {
 		return err
 	}
@@ -273,7 +281,7 @@ func (f *Fleet) startRaw(ctx context.Context) error {
 		return err
 	}
 	f.loads = append(f.loads, c)
-	f.targets[GRPCRaw] = &target{p, &remoteLoad{c}}
+	f.targets[name] = &target{p, &remoteLoad{c}}
 	return nil
 }
 

@@ -38,6 +38,10 @@ func Lines() []Line {
 			value: ratio(cost(Small, Through), cost(Small, HTTPEcho, GRPCRaw)),
 		},
 		{
+			Name: "  with generated types: edge ÷ (httpecho + grpcgen)", Needs: string(Small), Unit: times,
+			value: ratio(cost(Small, Edge), cost(Small, HTTPEcho, GRPCGen)),
+		},
+		{
 			Name: "  of which: edge ÷ through", Needs: string(Small), Unit: times,
 			value: ratio(cost(Small, Edge), cost(Small, Through)),
 		},

@@ -13,7 +13,7 @@ func figures(edge ...float64) *Figures {
 	f := &Figures{Samples: map[Scenario]map[string][]Sample{Small: {}}, Operations: map[string][]Operation{}}
 	for _, cost := range edge {
 		f.Samples[Small][Edge] = append(f.Samples[Small][Edge], Sample{Calls: 1, Seconds: 1, CPU: cost, Median: 1})
-		for _, other := range []string{HTTPEcho, GRPCRaw, Through, Gateway, GoSDK} {
+		for _, other := range []string{HTTPEcho, GRPCRaw, GRPCGen, Through, Gateway, GoSDK} {
 			f.Samples[Small][other] = append(f.Samples[Small][other], Sample{Calls: 1, Seconds: 1, CPU: 100, Median: 1})
 		}
 	}
@@ -37,7 +37,7 @@ func TestVerdicts(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			verdicts := figures(test.edge...).Verdicts()
-			if len(verdicts) != 5 {
+			if len(verdicts) != 6 {
 				t.Fatalf("%d verdicts, want those of the small call alone: %+v", len(verdicts), verdicts)
 			}
 			for _, v := range verdicts {

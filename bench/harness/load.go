@@ -37,7 +37,7 @@ func (s Scenario) workers() int {
 // load keeps a target busy with one scenario at a time.
 type load interface {
 	// begin starts the workers.
-	begin(s Scenario, atMost time.Duration) error
+	begin(s Scenario) error
 	// count says how many calls have been answered rightly since begin.
 	count() (int64, error)
 	// end stops the workers and gives the median time of a call. An error is a wrong answer.
@@ -118,10 +118,7 @@ func (l *httpLoad) close() {
 func (l *httpLoad) prepare(s Scenario, ask func(worker int) question, judge func(worker int, body []byte) error) error {
 	for worker := range s.workers() {
 		c, q := l.connections[worker], ask(worker)
-		if err := c.bound(0); err != nil {
-			return err
-		}
-		status, body, err := c.do(q.request)
+		status, body, err := c.ask(q.request)
 		if err != nil {
 			return err
 		}
@@ -140,14 +137,11 @@ func (l *httpLoad) prepare(s Scenario, ask func(worker int) question, judge func
 	return nil
 }
 
-func (l *httpLoad) begin(s Scenario, atMost time.Duration) error {
+func (l *httpLoad) begin(s Scenario) error {
 	l.stop.Store(false)
 	l.latencies, l.errs = l.latencies[:0], nil
 	for worker := range s.workers() {
 		l.counts[worker].Store(0)
-		if err := l.connections[worker].bound(atMost); err != nil {
-			return err
-		}
 		l.running.Go(func() { l.work(worker, &l.questions[s][worker]) })
 	}
 	return nil
@@ -182,6 +176,9 @@ func (l *httpLoad) count() (sum int64, _ error) {
 
 func (l *httpLoad) end() (time.Duration, error) {
 	l.stop.Store(true)
+	// A target that does not answer any more would keep its workers for ever.
+	late := time.AfterFunc(patience, l.close)
+	defer late.Stop()
 	l.running.Wait()
 	return median(l.latencies), errors.Join(l.errs...)
 }
@@ -193,17 +190,14 @@ type remoteLoad struct {
 
 func (l *remoteLoad) command(line string) ([]byte, error) {
 	request := line + " HTTP/1.1\r\nHost: bench\r\nContent-Length: 0\r\n\r\n"
-	status, body, err := l.connection.do([]byte(request))
+	status, body, err := l.connection.ask([]byte(request))
 	if err == nil && status != 200 {
 		err = fmt.Errorf("%s: %s", line, body)
 	}
 	return body, err
 }
 
-func (l *remoteLoad) begin(s Scenario, atMost time.Duration) error {
-	if err := l.connection.bound(atMost); err != nil {
-		return err
-	}
+func (l *remoteLoad) begin(s Scenario) error {
 	_, err := l.command("POST /start?size=" + string(s))
 	return err
 }

@@ -34,14 +34,14 @@ type process struct {
 func launch(dir string, p placement, cpu int, binary string, args ...string) (*process, error) {
 	r := &process{
 		name: binary, cmd: exec.Command(filepath.Join(dir, binary), args...), lines: make(chan string, 16),
-		stderr: filepath.Join(dir, binary+".log"), done: make(chan struct{}),
+		done: make(chan struct{}),
 	}
-	log, err := os.OpenFile(r.stderr, os.O_CREATE|os.O_WRONLY|os.O_APPEND|os.O_TRUNC, 0o600)
+	log, err := os.CreateTemp(dir, filepath.Base(binary)+"-*.log")
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	r.cmd.Stderr = log
+	r.cmd.Stderr, r.stderr = log, log.Name()
 	r.cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 	// An interrupt at the terminal is for the harness, which then stops them in order.
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

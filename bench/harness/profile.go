@@ -79,11 +79,8 @@ func ready(ctx context.Context, p *process, address string) error {
 		return err
 	}
 	defer c.close()
-	if err := c.bound(0); err != nil {
-		return err
-	}
 	for {
-		status, _, err := c.do([]byte("GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"))
+		status, _, err := c.ask([]byte("GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"))
 		if err != nil || status == 200 {
 			return err
 		}
@@ -95,7 +92,7 @@ func ready(ctx context.Context, p *process, address string) error {
 
 // profile takes one profile. The edge is loaded before, so that nothing is done for the first time in it.
 func (f *Fleet) profile(ctx context.Context, t *target, s Scenario, prefix string, slice time.Duration) (_ Profiled, err error) {
-	if err := t.load.begin(s, 2*slice+patience); err != nil {
+	if err := t.load.begin(s); err != nil {
 		return Profiled{}, err
 	}
 	one, err := f.profiledWindow(ctx, t, prefix, slice)

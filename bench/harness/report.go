@@ -9,7 +9,7 @@ import (
 )
 
 // nameCell holds names to the left; all other cells are aligned to the right.
-const nameCell = "%-48s"
+const nameCell = "%-52s"
 
 // Report writes the figures and the verdicts as tables of plain text.
 func (f *Figures) Report(w io.Writer) error {

@@ -29,8 +29,8 @@ const Micro = "micro"
 
 // compared are the targets of each scenario.
 var compared = map[Scenario][]string{
-	Small: {Edge, HTTPEcho, GRPCRaw, Through, Gateway, GoSDK},
-	Large: {Edge, HTTPEcho, GRPCRaw, Through, Gateway, GoSDK},
+	Small: {Edge, HTTPEcho, GRPCRaw, GRPCGen, Through, Gateway, GoSDK},
+	Large: {Edge, HTTPEcho, GRPCRaw, GRPCGen, Through, Gateway, GoSDK},
 	List:  {Edge, HTTPEcho},
 }
 
@@ -117,7 +117,7 @@ type spending struct {
 // measure loads one target, waits until it is warm, and measures it for a slice.
 func (f *Fleet) measure(ctx context.Context, name string, s Scenario, slice time.Duration) (sample Sample, err error) {
 	t := f.targets[name]
-	if err := t.load.begin(s, 2*slice); err != nil {
+	if err := t.load.begin(s); err != nil {
 		return Sample{}, err
 	}
 	sample, err = f.window(ctx, t, slice)

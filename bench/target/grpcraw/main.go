@@ -1,5 +1,6 @@
 // Command grpcraw is the other floor: a gRPC client that hands bytes on and takes bytes back, which is what the way to
-// the service costs anybody who stands before it. It makes its calls itself, on command:
+// the service costs anybody who stands before it. With -generated it calls with generated types instead, as an ordinary
+// client does. It makes its calls itself, on command:
 //
 //	POST /start?size=small   begin calling
 //	GET  /count              how many calls have ended
@@ -19,7 +20,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/grpc/credentials/insecure"
 
 	benchv1 "github.com/sallyport-dev/sallyport/bench/gen/sallyport/bench/v1"
 	"github.com/sallyport-dev/sallyport/bench/target/kit"
@@ -29,14 +30,19 @@ import (
 
 func main() {
 	backend := flag.String("backend", "", "address of the service")
+	generated := flag.Bool("generated", false, "call with generated types")
 	flag.Parse()
 	kit.Main("grpcraw", func() error {
-		conn, err := raw.Dial(*backend)
+		dial, prepare := raw.Dial, prepareRaw
+		if *generated {
+			dial, prepare = dialGenerated, prepareGenerated
+		}
+		conn, err := dial(*backend)
 		if err != nil {
 			return err
 		}
 		defer conn.Close()
-		c := &caller{conn: conn}
+		c := &caller{prepare: func(s workload.Size, worker int) func() error { return prepare(conn, s, worker) }}
 		mux := http.NewServeMux()
 		mux.HandleFunc("POST /start", c.start)
 		mux.HandleFunc("GET /count", c.count)
@@ -45,9 +51,40 @@ func main() {
 	})
 }
 
+// prepareRaw gives a worker's call, which fails where the answer is not the worker's own.
+func prepareRaw(conn *grpc.ClientConn, size workload.Size, worker int) func() error {
+	request, id := workload.Wire(workload.Request(size, worker)), []byte(workload.ID(worker))
+	want := len(workload.Wire(workload.Response(size, worker)))
+	return func() error {
+		response, err := raw.Call(context.Background(), conn, workload.FullMethod, request)
+		if err == nil && (len(response) != want || !bytes.Contains(response, id)) {
+			err = errOther
+		}
+		return err
+	}
+}
+
+func dialGenerated(address string) (*grpc.ClientConn, error) {
+	return grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+}
+
+func prepareGenerated(conn *grpc.ClientConn, size workload.Size, worker int) func() error {
+	client, request := benchv1.NewBenchServiceClient(conn), workload.Request(size, worker)
+	want := len(workload.Response(size, worker).GetRelated())
+	return func() error {
+		response, err := client.GetItem(context.Background(), request)
+		if err == nil && (response.GetItem().GetId() != request.GetId() || len(response.GetRelated()) != want) {
+			err = errOther
+		}
+		return err
+	}
+}
+
+var errOther = errors.New("another answer than the worker's own")
+
 // caller is one connection and the workers on it.
 type caller struct {
-	conn *grpc.ClientConn
+	prepare func(size workload.Size, worker int) func() error
 
 	mu      sync.Mutex
 	running *run
@@ -72,30 +109,11 @@ func (c *caller) start(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "it runs already", http.StatusConflict)
 		return
 	}
-	if err := c.verify(size); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
 	c.running = new(run)
 	for worker := range workload.Workers {
-		c.running.workers.Go(func() { c.running.work(c.conn, size, worker) })
+		call := c.prepare(size, worker)
+		c.running.workers.Go(func() { c.running.work(call) })
 	}
-}
-
-// verify makes one call and looks closely at its answer.
-func (c *caller) verify(size workload.Size) error {
-	response, err := raw.Call(context.Background(), c.conn, workload.FullMethod, workload.Wire(workload.Request(size, 0)))
-	if err != nil {
-		return err
-	}
-	got := new(benchv1.GetItemResponse)
-	if err := proto.Unmarshal(response, got); err != nil {
-		return err
-	}
-	if want := workload.Response(size, 0); !proto.Equal(got, want) {
-		return fmt.Errorf("got %v, want %v", got, want)
-	}
-	return nil
 }
 
 func (c *caller) count(w http.ResponseWriter, _ *http.Request) {
@@ -133,23 +151,14 @@ func (c *caller) stop(w http.ResponseWriter, _ *http.Request) {
 }
 
 // work calls until it is stopped or an answer is wrong.
-func (r *run) work(conn *grpc.ClientConn, size workload.Size, worker int) {
-	request, id := workload.Wire(workload.Request(size, worker)), []byte(workload.ID(worker))
-	want := len(workload.Wire(workload.Response(size, worker)))
+func (r *run) work(call func() error) {
 	var latencies []time.Duration
 	var failed error
 	for failed == nil && !r.stop.Load() {
 		start := time.Now()
-		response, err := raw.Call(context.Background(), conn, workload.FullMethod, request)
+		failed = call()
 		latencies = append(latencies, time.Since(start))
-		switch {
-		case err != nil:
-			failed = err
-		case len(response) != want || !bytes.Contains(response, id):
-			failed = fmt.Errorf("worker %d got another answer than its own", worker)
-		default:
-			r.calls.Add(1)
-		}
+		r.calls.Add(1)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
