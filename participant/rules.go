@@ -37,14 +37,14 @@ func (r Rules) Reaches(p *Participant, zone string) bool {
 	if checkKind(p) != nil || zone != "" && CheckZone(zone) != nil {
 		return false
 	}
-	outer, everything := r.outer(p)
+	var room [roots]root
+	within, everything := r.outer(p, room[:0])
 	if everything {
 		return true
 	}
-	for _, o := range outer {
-		if Within(zone, o) {
-			// `app.<org>` is a prefix and no zone: what lies directly in it belongs to no application.
-			return o != organizationPrefix(p.GetOrganizationId()) || zone != o
+	for _, o := range within {
+		if o.holds(zone) {
+			return true
 		}
 	}
 	return false
@@ -57,26 +57,75 @@ func (r Rules) Outer(p *Participant) (outer []string, everything bool) {
 	if checkKind(p) != nil {
 		return nil, false
 	}
-	return r.outer(p)
+	var room [roots]root
+	within, everything := r.outer(p, room[:0])
+	for _, o := range within {
+		outer = append(outer, o.String())
+	}
+	return outer, everything
 }
 
-func (r Rules) outer(p *Participant) (outer []string, everything bool) {
+// root is a zone that everything within is reached with: a zone as it is spelled, or one of applications by their ids,
+// which are not put together, since this is asked several times for each call.
+type root struct {
+	zone                      string
+	organization, application string // instead of zone; without an application, all of the organization's
+}
+
+// roots is for how many roots there is room on the stack: as many as any participant has but an anonymous one, whose
+// roots are configured.
+const roots = 3
+
+func (o root) String() string {
+	switch {
+	case o.organization == "":
+		return o.zone
+	case o.application == "":
+		return organizationPrefix(o.organization)
+	default:
+		return ApplicationZone(o.organization, o.application)
+	}
+}
+
+// holds reports whether the zone is within the root. `app.<org>` is a prefix and no zone: what lies directly in it
+// belongs to no application.
+func (o root) holds(zone string) bool {
+	if o.organization == "" {
+		return Within(zone, o.zone)
+	}
+	rest, ok := below(zone, applicationLabel)
+	if ok {
+		rest, ok = below(rest, o.organization)
+	}
+	return ok && (o.application == "" || Within(rest, o.application))
+}
+
+// below gives what follows the labels of outer in a zone that is further within it.
+func below(zone, outer string) (rest string, ok bool) {
+	if len(zone) <= len(outer) || !Within(zone, outer) {
+		return "", false
+	}
+	return zone[len(outer)+1:], true
+}
+
+func (r Rules) outer(p *Participant, to []root) (outer []root, everything bool) {
 	switch p.GetKind() {
 	case participantv1.Kind_KIND_SYSTEM:
 		return nil, true
 	case participantv1.Kind_KIND_ORGANIZATION:
-		outer = []string{ManagementZone, ApplicationAPIZone}
+		to = append(to, root{zone: ManagementZone}, root{zone: ApplicationAPIZone})
 		if r.OrganizationsReachTheirApplications {
-			outer = append(outer, organizationPrefix(p.GetOrganizationId()))
+			to = append(to, root{organization: p.GetOrganizationId()})
 		}
-		return outer, false
 	case participantv1.Kind_KIND_APPLICATION:
-		return []string{ApplicationAPIZone, ApplicationZone(p.GetOrganizationId(), p.GetApplicationId())}, false
+		to = append(to, root{zone: ApplicationAPIZone},
+			root{organization: p.GetOrganizationId(), application: p.GetApplicationId()})
 	case participantv1.Kind_KIND_ANONYMOUS:
-		return r.AnonymousZones, false
-	default:
-		return nil, false
+		for _, zone := range r.AnonymousZones {
+			to = append(to, root{zone: zone})
+		}
 	}
+	return to, false
 }
 
 // MayHost reports whether a host machine of this participant may register services in the zone: the platform

@@ -6,10 +6,6 @@
 package lifecycle
 
 import (
-	"context"
-	"log/slog"
-	"runtime"
-	"sync"
 	"time"
 
 	participantv1 "github.com/sallyport-dev/sallyport/gen/sallyport/participant/v1"
@@ -74,60 +70,3 @@ type Settlement struct {
 	At       time.Time
 	Duration time.Duration
 }
-
-// Log writes the one line of a settled request, at info.
-func Log(ctx context.Context, logger *slog.Logger, s *Settlement) {
-	handler := logger.Handler()
-	if !handler.Enabled(ctx, slog.LevelInfo) {
-		return
-	}
-	// What Logger.LogAttrs does, but for finding out each time who calls it.
-	record := slog.NewRecord(s.At, slog.LevelInfo, "request settled", here())
-	var room [9]slog.Attr
-	attrs := append(room[:0],
-		slog.String("reference", s.Reference),
-		slog.String("outcome", string(s.Outcome)),
-		slog.String("class", string(s.Class)),
-		slog.Int("status", s.Status),
-		slog.Duration("duration", s.Duration))
-	if s.Method != "" {
-		attrs = append(attrs, slog.String("method", s.Method))
-	}
-	if s.Tool != "" {
-		attrs = append(attrs, slog.String("tool", s.Tool))
-	}
-	if s.ProtocolVersion != "" {
-		attrs = append(attrs, slog.String("protocol", s.ProtocolVersion))
-	}
-	if p := s.Participant; p != nil {
-		attrs = append(attrs, slog.GroupAttrs("participant",
-			slog.String("kind", kindName(p.GetKind())),
-			slog.String("organization", p.GetOrganizationId()),
-			slog.String("application", p.GetApplicationId()),
-			slog.String("id", p.GetId())))
-	}
-	record.AddAttrs(attrs...)
-	// A log that cannot be written is nothing that a request could mend.
-	_ = handler.Handle(ctx, record)
-}
-
-// here is the place in the source that a logger which names it shows for a settled request.
-var here = sync.OnceValue(func() uintptr {
-	pc, _, _, _ := runtime.Caller(0)
-	return pc
-})
-
-// kindName is the name of a kind of participant. The enum's own String asks its descriptor each time.
-func kindName(k participantv1.Kind) string {
-	if int(k) < len(kindNames) && k >= 0 {
-		return kindNames[k]
-	}
-	return k.String()
-}
-
-var kindNames = func() (names [participantv1.Kind_KIND_ANONYMOUS + 1]string) {
-	for k := range names {
-		names[k] = participantv1.Kind(k).String()
-	}
-	return names
-}()

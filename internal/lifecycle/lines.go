@@ -41,8 +41,16 @@ func NewLines(out io.Writer) *Lines {
 
 // Write takes a line over. It waits for the log only where more than 64 KiB are waiting. After Close it writes at once.
 func (l *Lines) Write(line []byte) (int, error) {
+	if err := l.add(func(b []byte) []byte { return append(b, line...) }); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}
+
+// add takes over the line that write appends.
+func (l *Lines) add(write func(b []byte) []byte) error {
 	l.mu.Lock()
-	l.waiting = append(l.waiting, line...)
+	l.waiting = write(l.waiting)
 	urgent := l.closed || len(l.waiting) >= gathered
 	if !urgent && !l.armed {
 		l.armed = true
@@ -50,11 +58,9 @@ func (l *Lines) Write(line []byte) (int, error) {
 	}
 	l.mu.Unlock()
 	if urgent {
-		if err := l.Flush(); err != nil {
-			return 0, err
-		}
+		return l.Flush()
 	}
-	return len(line), nil
+	return nil
 }
 
 // Flush writes the lines that are waiting. Those of a failed write are lost, as they are where each line is written by
@@ -88,12 +94,14 @@ func (l *Lines) Close() error {
 
 // Handler gives a handler that logs JSON to the lines from the level on, each line of warning or error without delay.
 func (l *Lines) Handler(level slog.Leveler) slog.Handler {
-	return &handler{slog.NewJSONHandler(l, &slog.HandlerOptions{Level: level}), l}
+	return &handler{slog.NewJSONHandler(l, &slog.HandlerOptions{Level: level}), l, true}
 }
 
 type handler struct {
 	slog.Handler
 	lines *Lines
+	// plain says that the handler adds nothing to a record.
+	plain bool
 }
 
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
@@ -105,9 +113,9 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 }
 
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &handler{h.Handler.WithAttrs(attrs), h.lines}
+	return &handler{h.Handler.WithAttrs(attrs), h.lines, false}
 }
 
 func (h *handler) WithGroup(name string) slog.Handler {
-	return &handler{h.Handler.WithGroup(name), h.lines}
+	return &handler{h.Handler.WithGroup(name), h.lines, false}
 }

@@ -132,8 +132,10 @@ func originOf(text string) (string, bool) {
 // hostOf takes the port and the brackets off, and lowers the case.
 func hostOf(hostport string) string {
 	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
+	if strings.Contains(hostport, ":") { // else there is no port, and an error would have to be made to say so
+		if h, _, err := net.SplitHostPort(hostport); err == nil {
+			host = h
+		}
 	}
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	return strings.ToLower(host)
