@@ -54,6 +54,9 @@ type question struct {
 	whole  []byte
 }
 
+// idle is how long a connection may be unused before it is opened anew. The edge keeps one for two minutes.
+const idle = time.Minute
+
 var isError = []byte(`"isError":true`)
 
 func (q *question) check(status int, body []byte) error {
@@ -76,8 +79,11 @@ func (q *question) check(status int, body []byte) error {
 
 // httpLoad loads an HTTP target over connections that stay open.
 type httpLoad struct {
+	address     string
 	connections []*connection
-	questions   map[Scenario][]question
+	// used is when the connections were last used: a server closes those that are idle for long.
+	used      time.Time
+	questions map[Scenario][]question
 
 	stop    atomic.Bool
 	counts  [workload.Workers]counter
@@ -95,16 +101,23 @@ type counter struct {
 }
 
 func newHTTPLoad(address string) (*httpLoad, error) {
-	l := &httpLoad{questions: map[Scenario][]question{}}
+	l := &httpLoad{address: address, questions: map[Scenario][]question{}}
+	return l, l.connect()
+}
+
+// connect opens all connections, anew where there are some.
+func (l *httpLoad) connect() error {
+	l.close()
+	l.connections, l.used = nil, time.Now()
 	for range workload.Workers {
-		c, err := dial(address)
+		c, err := dial(l.address)
 		if err != nil {
 			l.close()
-			return nil, err
+			return err
 		}
 		l.connections = append(l.connections, c)
 	}
-	return l, nil
+	return nil
 }
 
 func (l *httpLoad) close() {
@@ -138,6 +151,11 @@ func (l *httpLoad) prepare(s Scenario, ask func(worker int) question, judge func
 }
 
 func (l *httpLoad) begin(s Scenario) error {
+	if time.Since(l.used) > idle {
+		if err := l.connect(); err != nil {
+			return err
+		}
+	}
 	l.stop.Store(false)
 	l.latencies, l.errs = l.latencies[:0], nil
 	for worker := range s.workers() {
@@ -180,6 +198,7 @@ func (l *httpLoad) end() (time.Duration, error) {
 	late := time.AfterFunc(patience, l.close)
 	defer late.Stop()
 	l.running.Wait()
+	l.used = time.Now()
 	return median(l.latencies), errors.Join(l.errs...)
 }
 
