@@ -46,7 +46,7 @@ fuzz: ## run each fuzz target FUZZ times
 	  done; done
 
 # The three that every call passes, each for about a minute: the decoder, arguments to the wire, the wire to JSON.
-BOUNDARY := ./internal/mcp:FuzzDecode:250000x ./internal/gate:FuzzAgree:120000x ./internal/transcode:FuzzJSON:80000x
+BOUNDARY := ./internal/mcp:FuzzDecode:350000x ./internal/gate:FuzzAgree:280000x ./internal/transcode:FuzzJSON:400000x
 fuzz-boundary: ## run the fuzz targets of the boundary for about a minute each
 	@set -e; for target in $(BOUNDARY); do \
 	  IFS=: read -r dir name runs <<< "$$target"; \
