@@ -107,8 +107,7 @@ func (f *Fleet) start(ctx context.Context) error {
 	return f.micro.hear(ctx, new(struct{}))
 }
 
-// build compiles the product's edge and the targets. The targets' own edge, which is only for profiles, is built when
-// it is wanted.
+// build compiles the product's edge and the targets.
 func build(ctx context.Context, dir string) error {
 	packages := []string{module + "/cmd/edge"}
 	for _, name := range []string{"backend", "gateway", "gosdk", "grpcraw", "httpecho", "micro", "through"} {
@@ -118,8 +117,8 @@ func build(ctx context.Context, dir string) error {
 }
 
 // goBuild leaves out what only debuggers read, which takes a good part of the time to link.
-func goBuild(ctx context.Context, out string, packages ...string) error {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-ldflags=-w", "-o", out + string(filepath.Separator)}, packages...)...)
+func goBuild(ctx context.Context, out string, arguments ...string) error {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-ldflags=-w", "-o", out + string(filepath.Separator)}, arguments...)...)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, said)
 	}
@@ -168,24 +167,29 @@ addresses: [{zone: %s, ranges: ["127.0.0.0/8"], ports: [%d]}]
 }
 
 func (f *Fleet) startEdge(ctx context.Context) error {
-	config, err := f.config()
-	if err != nil {
-		return err
-	}
-	p, err := f.launch(f.placement.target, "edge", "serve", "--config", config)
-	if err != nil {
-		return err
-	}
-	p.bySignal = true
-	address, err := listening(ctx, p)
-	if err != nil {
-		return err
-	}
-	l, err := f.reach(Edge, p, address)
+	l, err := f.launchEdge(ctx, Edge, "edge")
 	if err != nil {
 		return err
 	}
 	return f.prepareEdge(ctx, l)
+}
+
+// launchEdge starts the product's command and waits until it serves.
+func (f *Fleet) launchEdge(ctx context.Context, name, binary string) (*httpLoad, error) {
+	config, err := f.config()
+	if err != nil {
+		return nil, err
+	}
+	p, err := f.launch(f.placement.target, binary, "serve", "--config", config)
+	if err != nil {
+		return nil, err
+	}
+	p.bySignal = true
+	address, err := listening(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return f.reach(name, p, address)
 }
 
 // listening waits until the product's edge has logged where it listens and that it is ready.

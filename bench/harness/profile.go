@@ -2,10 +2,13 @@ package harness
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -20,8 +23,8 @@ type Profiled struct {
 	PerCall struct{ Nanoseconds, Allocations, Bytes float64 }
 }
 
-// Profile profiles an edge under each scenario and writes the profiles into dir. The edge is a process of its own that
-// can be told to profile itself; what it is told costs it something, so that its figures are in no report.
+// Profile profiles an edge under each scenario and writes the profiles into dir. The edge is another process of the
+// product's command with package profiler linked in; profiling costs it something, so that its figures are in no report.
 func (f *Fleet) Profile(ctx context.Context, dir string, slice time.Duration, only []string) ([]Profiled, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -30,27 +33,12 @@ func (f *Fleet) Profile(ctx context.Context, dir string, slice time.Duration, on
 	if err != nil {
 		return nil, err
 	}
-	config, err := f.config()
-	if err != nil {
-		return nil, err
-	}
 	const name = "profiled"
-	if err := goBuild(ctx, filepath.Join(f.dir, name), module+"/bench/target/edge"); err != nil {
+	if err := f.buildProfiled(ctx, filepath.Join(f.dir, name)); err != nil {
 		return nil, err
 	}
-	p, err := f.launch(f.placement.target, filepath.Join(name, "edge"), "-config", config)
+	l, err := f.launchEdge(ctx, name, filepath.Join(name, "edge"))
 	if err != nil {
-		return nil, err
-	}
-	var at struct{ Address string }
-	if err := p.hear(ctx, &at); err != nil {
-		return nil, err
-	}
-	l, err := f.reach(name, p, at.Address)
-	if err != nil {
-		return nil, err
-	}
-	if err := ready(ctx, p, at.Address); err != nil {
 		return nil, err
 	}
 	if err := f.prepareEdge(ctx, l); err != nil {
@@ -70,24 +58,25 @@ func (f *Fleet) Profile(ctx context.Context, dir string, slice time.Duration, on
 	return all, nil
 }
 
-// ready waits until an edge serves.
-func ready(ctx context.Context, p *process, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	c, err := dial(address)
+// buildProfiled builds the product's edge with an additional file, which imports the profiler.
+func (f *Fleet) buildProfiled(ctx context.Context, out string) error {
+	where, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", module+"/cmd/edge").Output()
+	if err != nil {
+		return fmt.Errorf("go list: %w", err)
+	}
+	file := filepath.Join(f.dir, "profiler.go")
+	source := "package main\n\nimport _ \"" + module + "/bench/target/profiler\"\n"
+	overlay, err := json.Marshal(map[string]map[string]string{
+		"Replace": {filepath.Join(strings.TrimSpace(string(where)), "profiler_of_bench.go"): file},
+	})
 	if err != nil {
 		return err
 	}
-	defer c.close()
-	for {
-		status, _, err := c.ask([]byte("GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"))
-		if err != nil || status == 200 {
-			return err
-		}
-		if err := errors.Join(p.alive(), pause(ctx, 20*time.Millisecond)); err != nil {
-			return fmt.Errorf("the edge is not ready: %w", err)
-		}
+	list := filepath.Join(f.dir, "overlay.json")
+	if err := errors.Join(os.WriteFile(file, []byte(source), 0o600), os.WriteFile(list, overlay, 0o600)); err != nil {
+		return err
 	}
+	return goBuild(ctx, out, "-overlay", list, module+"/cmd/edge")
 }
 
 // profile takes one profile. The edge is loaded before, so that nothing is done for the first time in it.

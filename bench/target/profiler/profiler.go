@@ -1,27 +1,23 @@
-// Command edge is the product's edge with one addition: on command it writes profiles of itself. The figures are those
-// of the product's own command; this one only says where its time goes. Commands are lines of the standard input:
+// Package profiler lets a program write profiles of itself on command. The harness links it into the product's own edge,
+// by an overlay that adds an import to the command, so that what is profiled is the command itself and the product knows
+// nothing of it. The figures are those of the command without it.
+//
+// Commands are lines of the standard input, each answered with a line of JSON:
 //
 //	profile PREFIX   begin; writes PREFIX.allocs-before.pprof
 //	stop             end; writes PREFIX.cpu.pprof and PREFIX.allocs.pprof, and says what was allocated meanwhile
-package main
+package profiler
 
 import (
-	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"runtime"
 	"runtime/pprof"
 	"strings"
 
 	"github.com/sallyport-dev/sallyport/bench/target/kit"
-	"github.com/sallyport-dev/sallyport/edge"
-	configv1 "github.com/sallyport-dev/sallyport/gen/sallyport/config/v1"
-	"github.com/sallyport-dev/sallyport/internal/config"
-	"github.com/sallyport-dev/sallyport/internal/lifecycle"
 )
 
 // Allocated is what was allocated during a profile.
@@ -34,39 +30,13 @@ type Allocated struct {
 // samplesPerSecond is more than usual, and not more than the clock of common kernels ticks.
 const samplesPerSecond = 250
 
-func main() {
-	file := flag.String("config", "", "YAML file with a sallyport.config.v1.EdgeConfig")
-	flag.Parse()
-	kit.Main("edge", func() error { return run(*file) })
-}
-
-func run(file string) (err error) {
-	cfg := new(configv1.EdgeConfig)
-	if err := config.Load(file, cfg); err != nil {
-		return err
-	}
-	lines := lifecycle.NewLines(os.Stderr)
-	defer lines.Close()
-	logger := slog.New(lines.Handler(slog.LevelInfo))
-	e, err := edge.New(context.Background(), edge.WithConfig(cfg), edge.WithLogger(logger))
-	if err != nil {
-		return err
-	}
-	defer e.Close()
-	l, err := net.Listen("tcp", cfg.GetListener().GetAddress())
-	if err != nil {
-		return err
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- edge.Serve(ctx, l, e, nil, logger) }()
-	p := new(profile)
-	err = kit.Say(kit.Address{Address: l.Addr().String()})
-	if err == nil {
-		err = kit.Commands(p.command)
-	}
-	stop()
-	return errors.Join(err, <-served)
+func init() {
+	go func() {
+		if err := kit.Commands(new(profile).command); err != nil {
+			slog.Error("profiler", "error", err)
+			os.Exit(1)
+		}
+	}()
 }
 
 // profile is the profile that is being taken.
