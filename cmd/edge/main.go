@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -60,12 +61,28 @@ func command() *cobra.Command {
 	return root
 }
 
+// headroom is how much garbage may gather before it is collected, beside as much as is in use, which is the rule
+// without it. An edge has little in use and makes 10 KB of garbage with each call, so that by that rule alone it would
+// collect every other tenth of a second under load, at a few percent of a call's cost. Nothing is ever written there: it
+// is address space, and the memory that is taken in the end is that of the garbage. Whoever sets GOGC or GOMEMLIMIT has
+// ideas of their own.
+const headroom = 64 << 20
+
+func reserve() (release func()) {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return func() {}
+	}
+	space := make([]byte, headroom)
+	return func() { runtime.KeepAlive(space) }
+}
+
 // run serves an edge until ctx ends.
 func run(ctx context.Context, cfg *configv1.EdgeConfig, listen, level string) error {
 	minimum, err := logLevel(cfg.GetLogLevel(), level)
 	if err != nil {
 		return err
 	}
+	defer reserve()()
 	lines := lifecycle.NewLines(os.Stderr)
 	defer lines.Close()
 	logger := slog.New(lines.Handler(minimum))
