@@ -11,7 +11,7 @@ STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 TESTFLAGS   ?=
 PACKAGES    ?= ./...
 
-.PHONY: help run test race fuzz fuzz-boundary lint gen check-gen api-baseline docs build ci clean
+.PHONY: help run test race fuzz fuzz-boundary lint gen check-gen api-baseline docs bench build ci clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -70,6 +70,10 @@ gen: tools/node_modules/.stamp ## generate third_party/proto, gen/ and bench/gen
 check-gen: gen ## fail where gen/ or third_party/ is not up to date
 	@git diff --exit-code --stat -- gen bench/gen third_party || { echo "gen/, bench/gen/ or third_party/ is not up to date: run make gen and commit"; exit 1; }
 	@test -z "$$(git status --porcelain -- gen bench/gen third_party)" || { git status --porcelain -- gen bench/gen third_party; exit 1; }
+
+BENCHFLAGS ?=
+bench: ## compare the edge with others (bench/README.md); Linux with two processors
+	go run ./bench/cmd/compare $(BENCHFLAGS)
 
 docs: ## write those parts of docs/ that come from the code
 	UPDATE_DOCS=1 go test -count=1 -run 'Page' ./test/docs ./test/boundary
