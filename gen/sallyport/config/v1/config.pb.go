@@ -126,8 +126,26 @@ type EdgeConfig struct {
 	MaxJsonDepth int32 `protobuf:"varint,16,opt,name=max_json_depth,json=maxJsonDepth,proto3" json:"max_json_depth,omitempty"`
 	// How many characters a JSON number in a request may have; 0 means 1000.
 	MaxJsonNumberLength int32 `protobuf:"varint,17,opt,name=max_json_number_length,json=maxJsonNumberLength,proto3" json:"max_json_number_length,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// The largest answer to a caller in bytes, progress included; 0 means no limit. A larger result is refused with a
+	// text that says so, and never cut.
+	MaxAnswerBytes int64 `protobuf:"varint,18,opt,name=max_answer_bytes,json=maxAnswerBytes,proto3" json:"max_answer_bytes,omitempty"`
+	// Answer browsers of the allowed origins with the headers of Cross-Origin Resource Sharing. Without it pages cannot
+	// read answers.
+	Cors bool `protobuf:"varint,19,opt,name=cors,proto3" json:"cors,omitempty"`
+	// For how long clients may reuse the list of tools, told as `ttlMs`. Absent: 60 s.
+	ListTtl *durationpb.Duration `protobuf:"bytes,20,opt,name=list_ttl,json=listTtl,proto3" json:"list_ttl,omitempty"`
+	// The shortest time between two progress notifications of one call. Absent: 100 ms.
+	ProgressInterval *durationpb.Duration `protobuf:"bytes,21,opt,name=progress_interval,json=progressInterval,proto3" json:"progress_interval,omitempty"`
+	// How long a caller may take to accept one piece of an answer. Absent: 30 s.
+	WriteTimeout *durationpb.Duration `protobuf:"bytes,22,opt,name=write_timeout,json=writeTimeout,proto3" json:"write_timeout,omitempty"`
+	// How long a request's body may take to arrive. Absent: 30 s.
+	BodyTimeout *durationpb.Duration `protobuf:"bytes,23,opt,name=body_timeout,json=bodyTimeout,proto3" json:"body_timeout,omitempty"`
+	// How long a connection may stay open without a request. Absent: 2 min.
+	IdleTimeout *durationpb.Duration `protobuf:"bytes,24,opt,name=idle_timeout,json=idleTimeout,proto3" json:"idle_timeout,omitempty"`
+	// The deadline of a whole request, answered with 504. Absent: none; each call has its own deadline anyway.
+	RequestTimeout *durationpb.Duration `protobuf:"bytes,25,opt,name=request_timeout,json=requestTimeout,proto3" json:"request_timeout,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *EdgeConfig) Reset() {
@@ -277,6 +295,62 @@ func (x *EdgeConfig) GetMaxJsonNumberLength() int32 {
 		return x.MaxJsonNumberLength
 	}
 	return 0
+}
+
+func (x *EdgeConfig) GetMaxAnswerBytes() int64 {
+	if x != nil {
+		return x.MaxAnswerBytes
+	}
+	return 0
+}
+
+func (x *EdgeConfig) GetCors() bool {
+	if x != nil {
+		return x.Cors
+	}
+	return false
+}
+
+func (x *EdgeConfig) GetListTtl() *durationpb.Duration {
+	if x != nil {
+		return x.ListTtl
+	}
+	return nil
+}
+
+func (x *EdgeConfig) GetProgressInterval() *durationpb.Duration {
+	if x != nil {
+		return x.ProgressInterval
+	}
+	return nil
+}
+
+func (x *EdgeConfig) GetWriteTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.WriteTimeout
+	}
+	return nil
+}
+
+func (x *EdgeConfig) GetBodyTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.BodyTimeout
+	}
+	return nil
+}
+
+func (x *EdgeConfig) GetIdleTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.IdleTimeout
+	}
+	return nil
+}
+
+func (x *EdgeConfig) GetRequestTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.RequestTimeout
+	}
+	return nil
 }
 
 // How a registry runs.
@@ -856,7 +930,7 @@ var File_sallyport_config_v1_config_proto protoreflect.FileDescriptor
 
 const file_sallyport_config_v1_config_proto_rawDesc = "" +
 	"\n" +
-	" sallyport/config/v1/config.proto\x12\x13sallyport.config.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\"\xf1\a\n" +
+	" sallyport/config/v1/config.proto\x12\x13sallyport.config.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\"\xfc\v\n" +
 	"\n" +
 	"EdgeConfig\x12;\n" +
 	"\x04etcd\x18\x01 \x01(\v2\x1f.sallyport.config.v1.EtcdClientB\x06\xbaH\x03\xc8\x01\x01R\x04etcd\x12=\n" +
@@ -880,7 +954,15 @@ const file_sallyport_config_v1_config_proto_rawDesc = "" +
 	"\x0emax_json_depth\x18\x10 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\fmaxJsonDepth\x12?\n" +
 	"\x16max_json_number_length\x18\x11 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\x90N(\x00R\x13maxJsonNumberLength\"\x91\x05\n" +
+	"\xbaH\a\x1a\x05\x18\x90N(\x00R\x13maxJsonNumberLength\x121\n" +
+	"\x10max_answer_bytes\x18\x12 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x0emaxAnswerBytes\x12\x12\n" +
+	"\x04cors\x18\x13 \x01(\bR\x04cors\x12D\n" +
+	"\blist_ttl\x18\x14 \x01(\v2\x19.google.protobuf.DurationB\x0e\xbaH\v\xaa\x01\b\"\x04\b\x80\xa3\x052\x00R\alistTtl\x12T\n" +
+	"\x11progress_interval\x18\x15 \x01(\v2\x19.google.protobuf.DurationB\f\xbaH\t\xaa\x01\x06\"\x02\b<*\x00R\x10progressInterval\x12H\n" +
+	"\rwrite_timeout\x18\x16 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\fwriteTimeout\x12F\n" +
+	"\fbody_timeout\x18\x17 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\vbodyTimeout\x12F\n" +
+	"\fidle_timeout\x18\x18 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\vidleTimeout\x12L\n" +
+	"\x0frequest_timeout\x18\x19 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\x0erequestTimeout\"\x91\x05\n" +
 	"\x0eRegistryConfig\x12?\n" +
 	"\bembedded\x18\x01 \x01(\v2!.sallyport.config.v1.EmbeddedEtcdH\x00R\bembedded\x125\n" +
 	"\x04etcd\x18\x02 \x01(\v2\x1f.sallyport.config.v1.EtcdClientH\x00R\x04etcd\x12(\n" +
@@ -968,19 +1050,25 @@ var file_sallyport_config_v1_config_proto_depIdxs = []int32{
 	9,  // 3: sallyport.config.v1.EdgeConfig.max_timeout:type_name -> google.protobuf.Duration
 	3,  // 4: sallyport.config.v1.EdgeConfig.addresses:type_name -> sallyport.config.v1.ZoneAddresses
 	0,  // 5: sallyport.config.v1.EdgeConfig.log_level:type_name -> sallyport.config.v1.LogLevel
-	5,  // 6: sallyport.config.v1.RegistryConfig.embedded:type_name -> sallyport.config.v1.EmbeddedEtcd
-	4,  // 7: sallyport.config.v1.RegistryConfig.etcd:type_name -> sallyport.config.v1.EtcdClient
-	7,  // 8: sallyport.config.v1.RegistryConfig.tls:type_name -> sallyport.config.v1.ServerTls
-	3,  // 9: sallyport.config.v1.RegistryConfig.addresses:type_name -> sallyport.config.v1.ZoneAddresses
-	9,  // 10: sallyport.config.v1.RegistryConfig.default_ttl:type_name -> google.protobuf.Duration
-	0,  // 11: sallyport.config.v1.RegistryConfig.log_level:type_name -> sallyport.config.v1.LogLevel
-	8,  // 12: sallyport.config.v1.EtcdClient.tls:type_name -> sallyport.config.v1.ClientTls
-	7,  // 13: sallyport.config.v1.HttpListener.tls:type_name -> sallyport.config.v1.ServerTls
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	9,  // 6: sallyport.config.v1.EdgeConfig.list_ttl:type_name -> google.protobuf.Duration
+	9,  // 7: sallyport.config.v1.EdgeConfig.progress_interval:type_name -> google.protobuf.Duration
+	9,  // 8: sallyport.config.v1.EdgeConfig.write_timeout:type_name -> google.protobuf.Duration
+	9,  // 9: sallyport.config.v1.EdgeConfig.body_timeout:type_name -> google.protobuf.Duration
+	9,  // 10: sallyport.config.v1.EdgeConfig.idle_timeout:type_name -> google.protobuf.Duration
+	9,  // 11: sallyport.config.v1.EdgeConfig.request_timeout:type_name -> google.protobuf.Duration
+	5,  // 12: sallyport.config.v1.RegistryConfig.embedded:type_name -> sallyport.config.v1.EmbeddedEtcd
+	4,  // 13: sallyport.config.v1.RegistryConfig.etcd:type_name -> sallyport.config.v1.EtcdClient
+	7,  // 14: sallyport.config.v1.RegistryConfig.tls:type_name -> sallyport.config.v1.ServerTls
+	3,  // 15: sallyport.config.v1.RegistryConfig.addresses:type_name -> sallyport.config.v1.ZoneAddresses
+	9,  // 16: sallyport.config.v1.RegistryConfig.default_ttl:type_name -> google.protobuf.Duration
+	0,  // 17: sallyport.config.v1.RegistryConfig.log_level:type_name -> sallyport.config.v1.LogLevel
+	8,  // 18: sallyport.config.v1.EtcdClient.tls:type_name -> sallyport.config.v1.ClientTls
+	7,  // 19: sallyport.config.v1.HttpListener.tls:type_name -> sallyport.config.v1.ServerTls
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_sallyport_config_v1_config_proto_init() }
