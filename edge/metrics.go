@@ -3,11 +3,13 @@ package edge
 import (
 	"maps"
 	"net/http"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/sallyport-dev/sallyport/internal/lifecycle"
@@ -41,6 +43,10 @@ func newMetrics(stale func() bool) *metrics {
 	}
 	m.series.Store(&map[labels]series{})
 	m.registry.MustRegister(m.requests, m.duration,
+		// How the process is: goroutines, memory, descriptors. Read at each scrape and at no other time. What the last
+		// collection found in use is not among what the collector of Go gives by itself.
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: liveHeap})),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "sallyport_edge_snapshot_stale",
 			Help: "1 while etcd is silent and the edge serves what it last knew.",
@@ -56,6 +62,9 @@ func newMetrics(stale func() bool) *metrics {
 		}, func() float64 { return time.Duration(m.snapshot.Load()).Seconds() }))
 	return m
 }
+
+// liveHeap becomes go_gc_heap_live_bytes.
+var liveHeap = regexp.MustCompile(`^/gc/heap/live:bytes$`)
 
 // labels are of small sets of ours, and so are their combinations.
 type labels struct {
