@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -9,37 +10,70 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	configv1 "github.com/sallyport-dev/sallyport/gen/sallyport/config/v1"
 )
 
-// The limits of a connection. What a body may take is the handler's own limit, and what a call may take is the tool's.
+// The limits of connections where nobody sets others.
 const (
-	readHeaderTimeout = 10 * time.Second
-	idleTimeout       = 2 * time.Minute
-	maxHeaderBytes    = 64 << 10
-	// shutdownTimeout is how long running requests may take to end when the server stops.
-	shutdownTimeout = 30 * time.Second
+	defaultHeadTimeout     = 10 * time.Second
+	defaultBodyTimeout     = 30 * time.Second
+	defaultIdleTimeout     = 2 * time.Minute
+	defaultWriteTimeout    = 30 * time.Second
+	defaultMaxHeadBytes    = 64 << 10
+	defaultShutdownTimeout = 30 * time.Second
 )
 
-// Serve serves handler, usually an [Edge], on l until ctx ends. Then it takes no new requests, waits up to 30 seconds
-// for the running ones, and cancels what still runs after that. It closes l.
+// Limits bound what connections may cost a server. A field that is 0 stands for its default. What a body may weigh is
+// the handler's own limit, and what a call may take is the tool's.
+type Limits struct {
+	// HeadTimeout is how long the head of a request may take to arrive, and the handshake of TLS; 10 s by default.
+	HeadTimeout time.Duration
+	// BodyTimeout is how long a body may take after that, whether the handler reads it or net/http discards it after a
+	// refusal; 30 s by default. POST /mcp has the same limit of its own, and answers 408.
+	BodyTimeout time.Duration
+	// IdleTimeout is how long a connection may stay open without a request; 2 min by default.
+	IdleTimeout time.Duration
+	// WriteTimeout is how long an HTTP/2 connection may accept nothing of what is to be written to it; 30 s by default.
+	// The handler sets deadlines of its own for each answer.
+	WriteTimeout time.Duration
+	// MaxHeadBytes is how large a request's head may be, give or take a few KiB; 64 KiB by default. A larger one is
+	// answered with 431.
+	MaxHeadBytes int
+	// ShutdownTimeout is how long running requests may take to end when the server stops; 30 s by default.
+	ShutdownTimeout time.Duration
+}
+
+// ConfiguredLimits are the limits that a configuration states.
+func ConfiguredLimits(cfg *configv1.EdgeConfig) Limits {
+	return Limits{
+		BodyTimeout:  cfg.GetBodyTimeout().AsDuration(),
+		IdleTimeout:  cfg.GetIdleTimeout().AsDuration(),
+		WriteTimeout: cfg.GetWriteTimeout().AsDuration(),
+	}
+}
+
+// ServeOption sets something about [Serve].
+type ServeOption func(*Limits)
+
+// WithLimits sets the limits of connections, all of them.
+func WithLimits(l Limits) ServeOption {
+	return func(limits *Limits) { *limits = l }
+}
+
+// Serve serves handler, usually an [Edge], on l until ctx ends. Then it takes no new requests, waits for the running
+// ones, 30 seconds where no limit says otherwise, and cancels what still runs after that. It closes l.
 //
 // tlsConfig nil serves plain HTTP/1.1 and HTTP/2 with prior knowledge; otherwise TLS with HTTP/1.1 and HTTP/2. The
 // error is nil after a stop in time.
-func Serve(ctx context.Context, l net.Listener, handler http.Handler, tlsConfig *tls.Config, logger *slog.Logger) error {
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	protocols.SetHTTP2(tlsConfig != nil)
-	protocols.SetUnencryptedHTTP2(tlsConfig == nil)
-	server := &http.Server{
-		Handler:           handler,
-		TLSConfig:         tlsConfig,
-		Protocols:         protocols,
-		ReadHeaderTimeout: readHeaderTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		// What net/http complains about may quote a request.
-		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+func Serve(
+	ctx context.Context, l net.Listener, handler http.Handler, tlsConfig *tls.Config, logger *slog.Logger, options ...ServeOption,
+) error {
+	var limits Limits
+	for _, o := range options {
+		o(&limits)
 	}
+	server := newServer(handler, tlsConfig, logger, &limits)
 	served := make(chan error, 1)
 	go func() {
 		if tlsConfig != nil {
@@ -53,13 +87,38 @@ func Serve(ctx context.Context, l net.Listener, handler http.Handler, tlsConfig 
 		return fmt.Errorf("serve %s: %w", l.Addr(), err)
 	case <-ctx.Done():
 	}
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	patience := cmp.Or(limits.ShutdownTimeout, defaultShutdownTimeout)
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	err := server.Shutdown(stop)
 	if err != nil {
-		err = errors.Join(fmt.Errorf("stop serving %s: requests still ran after %s: %w", l.Addr(), shutdownTimeout, err),
+		err = errors.Join(fmt.Errorf("stop serving %s: requests still ran after %s: %w", l.Addr(), patience, err),
 			server.Close())
 	}
 	<-served
 	return err
+}
+
+// newServer holds connections to the limits.
+func newServer(handler http.Handler, tlsConfig *tls.Config, logger *slog.Logger, limits *Limits) *http.Server {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(tlsConfig != nil)
+	protocols.SetUnencryptedHTTP2(tlsConfig == nil)
+	head := cmp.Or(limits.HeadTimeout, defaultHeadTimeout)
+	return &http.Server{
+		Handler:           handler,
+		TLSConfig:         tlsConfig,
+		Protocols:         protocols,
+		ReadHeaderTimeout: head,
+		// Of HTTP/1.1, net/http answers a refused request after it has discarded the body, and that waits for ever without
+		// this. A handler that reads the body lifts it.
+		ReadTimeout:    head + cmp.Or(limits.BodyTimeout, defaultBodyTimeout),
+		IdleTimeout:    cmp.Or(limits.IdleTimeout, defaultIdleTimeout),
+		MaxHeaderBytes: cmp.Or(limits.MaxHeadBytes, defaultMaxHeadBytes),
+		// A handler's deadline ends a stream. This ends a connection that takes no frames of any.
+		HTTP2: &http.HTTP2Config{WriteByteTimeout: cmp.Or(limits.WriteTimeout, defaultWriteTimeout)},
+		// What net/http complains about may quote a request.
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+	}
 }

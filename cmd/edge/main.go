@@ -107,7 +107,7 @@ func run(ctx context.Context, cfg *configv1.EdgeConfig, listen, level string) er
 		return fmt.Errorf("listen: %w", err)
 	}
 	logger.InfoContext(ctx, "edge listens", "address", l.Addr().String(), "tls", tlsConfig != nil)
-	err = edge.Serve(ctx, l, e, tlsConfig, logger)
+	err = edge.Serve(ctx, l, e, tlsConfig, logger, edge.WithLimits(edge.ConfiguredLimits(cfg)))
 	logger.InfoContext(ctx, "edge stopped")
 	return err
 }
