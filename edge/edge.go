@@ -101,15 +101,22 @@ func open(ctx context.Context, s *settings) (*Edge, error) {
 		Authenticator: auth.New(auth.Options{
 			Machines: machines{e}, Rules: rules, Kinds: []registryv1.MachineKind{registryv1.MachineKind_MACHINE_KIND_CLIENT},
 		}),
-		Logger:         s.logger,
-		Settled:        e.settled,
-		MaxBodyBytes:   cfg.GetMaxRequestBytes(),
-		MaxJSONDepth:   int(cfg.GetMaxJsonDepth()),
-		MaxJSONNumber:  int(cfg.GetMaxJsonNumberLength()),
-		PageSize:       int(cfg.GetPageSize()),
-		BaseURL:        cfg.GetBaseUrl(),
-		AllowedOrigins: cfg.GetAllowedOrigins(),
-		Version:        s.version,
+		Logger:           s.logger,
+		Settled:          e.settled,
+		MaxBodyBytes:     cfg.GetMaxRequestBytes(),
+		MaxJSONDepth:     int(cfg.GetMaxJsonDepth()),
+		MaxJSONNumber:    int(cfg.GetMaxJsonNumberLength()),
+		BodyTimeout:      cfg.GetBodyTimeout().AsDuration(),
+		WriteTimeout:     cfg.GetWriteTimeout().AsDuration(),
+		RequestTimeout:   cfg.GetRequestTimeout().AsDuration(),
+		MaxAnswerBytes:   cfg.GetMaxAnswerBytes(),
+		ProgressInterval: cfg.GetProgressInterval().AsDuration(),
+		ListTTL:          listTTL(cfg),
+		CORS:             cfg.GetCors(),
+		PageSize:         int(cfg.GetPageSize()),
+		BaseURL:          cfg.GetBaseUrl(),
+		AllowedOrigins:   cfg.GetAllowedOrigins(),
+		Version:          s.version,
 	})
 	if err != nil {
 		return nil, err
@@ -215,6 +222,14 @@ func (e *Edge) Close() error {
 func (e *Edge) settled(ctx context.Context, s *lifecycle.Settlement) {
 	lifecycle.Log(ctx, e.log, s)
 	e.metrics.settled(s)
+}
+
+// listTTL tells an absent setting from one of nothing.
+func listTTL(cfg *configv1.EdgeConfig) time.Duration {
+	if cfg.ListTtl != nil && cfg.GetListTtl().AsDuration() == 0 {
+		return -1
+	}
+	return cfg.GetListTtl().AsDuration()
 }
 
 // buildVersion is the version of the main module, as far as the build knows it.

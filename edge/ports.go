@@ -68,6 +68,10 @@ type tool struct {
 func (t tool) ResultType() string { return string(t.Tool.Result.FullName()) }
 func (t tool) Online() bool       { return t.Entry.Online }
 
+func (t tool) Progress() bool         { return t.Tool.Progress }
+func (t tool) Capabilities() []string { return t.Tool.Capabilities }
+func (t tool) Headers() []mcp.Header  { return nil }
+
 func (t tool) Judge(arguments []byte) ([]byte, *mcp.Refusal, error) {
 	plan, err := t.CallPlan()
 	if err != nil {
@@ -97,7 +101,7 @@ func (t tool) Explain(arguments []byte, f *mcp.Failure) (string, bool) {
 	return redact.Text(f.Code), redact.Correctable(f.Code)
 }
 
-func (t tool) Dispatch(ctx context.Context, p *participant.Participant, request []byte) (mem.Buffer, error) {
+func (t tool) Dispatch(ctx context.Context, p *participant.Participant, request []byte, _ func(mcp.Sign)) (mem.Buffer, error) {
 	response, err := t.dispatcher.Call(ctx, &dispatch.Request{
 		Participant: p,
 		Service:     t.Service,

@@ -39,6 +39,7 @@ const (
 	Negotiation        Class = "NEGOTIATION"
 	Authentication     Class = "AUTHENTICATION"
 	Authorization      Class = "AUTHORIZATION"
+	Capability         Class = "CAPABILITY"
 	InputValidation    Class = "INPUT_VALIDATION"
 	InputProcessing    Class = "INPUT_PROCESSING"
 	Service            Class = "SERVICE"

@@ -16,6 +16,10 @@ const (
 	codeMethodNotFound = -32601
 	codeInvalidParams  = -32602
 	codeInternalError  = -32603
+	// codeHeaderMismatch and codeMissingCapability are reserved by the protocol; the data of the latter names what is
+	// needed.
+	codeHeaderMismatch    = -32020
+	codeMissingCapability = -32021
 	// codeUnsupportedVersion is reserved for this by the protocol; its data names the supported versions.
 	codeUnsupportedVersion = -32022
 	// codeUnauthenticated and codeUnavailable are ours, outside the range that JSON-RPC reserves, and mirror the status.
@@ -73,7 +77,27 @@ func errorBody(id jsontext.Value, p *problem) []byte {
 // begin gives the buffer of the answer with the start of a JSON-RPC response up to the brace that opens its result.
 // What was written to the buffer before is lost.
 func (x *exchange) begin() []byte {
-	return append(appendHead(x.out[:0], x.message.id), `,"result":{`...)
+	b := append(appendHead(x.out[:0], x.message.id), `,"result":{`...)
+	return append(b, x.era.opening...)
+}
+
+// beginMeta appends the _meta of a result up to the value of a member of ours, which the caller appends with the
+// closing brace.
+func (x *exchange) beginMeta(b []byte, key string) []byte {
+	b = append(b, `,"_meta":{`...)
+	if x.era.meta != "" {
+		b = append(append(b, x.era.meta...), ',')
+	}
+	return append(append(append(b, '"'), key...), `":`...)
+}
+
+// metaAlone appends the _meta of a result that has no member of ours.
+func (x *exchange) metaAlone(b []byte) []byte {
+	if x.era.meta == "" {
+		return b
+	}
+	b = append(append(b, `,"_meta":{`...), x.era.meta...)
+	return append(b, '}')
 }
 
 // end closes the result and the response, and takes the buffer back. The answer is good until the exchange ends.

@@ -27,11 +27,24 @@ var badArguments = &problem{code: codeInvalidParams, message: `The member "argum
 
 // callTool takes a call through its doors: resolve, judge, dispatch, render.
 func (x *exchange) callTool() *answer {
+	if problem := x.message.params.meta.badToken(); problem != nil {
+		return x.fail(problem, lifecycle.Envelope)
+	}
 	tool, found := x.snapshot.Resolve(x.participant, x.toolName())
 	if !found {
 		return x.fail(unknownTool, lifecycle.Authorization)
 	}
 	x.tool = tool
+	if headers := tool.Headers(); headers != nil && x.era.routed {
+		if refusal := x.checkHeaders(headers); refusal != nil {
+			return refusal
+		}
+	}
+	if needed := tool.Capabilities(); needed != nil {
+		if refusal := x.checkCapabilities(needed); refusal != nil {
+			return refusal
+		}
+	}
 
 	arguments := x.message.params.arguments
 	switch {
@@ -50,7 +63,7 @@ func (x *exchange) callTool() *answer {
 	if refusal != nil {
 		return x.toolError(refusal.Text, metaCorrectable, boolean(refusal.Correctable), lifecycle.InputValidation)
 	}
-	response, err := tool.Dispatch(x.r.Context(), x.participant, request)
+	response, err := tool.Dispatch(x.r.Context(), x.participant, request, nil)
 	if err != nil {
 		var failure *Failure
 		if !errors.As(err, &failure) {
@@ -78,8 +91,7 @@ func (x *exchange) result(response []byte) *answer {
 	if err != nil {
 		return x.fault("read the response", lifecycle.Serialization, err)
 	}
-	b = append(b, `,"_meta":{"`+metaType+`":`...)
-	a := x.end(append(appendString(b, x.tool.ResultType()), '}'))
+	a := x.end(append(appendString(x.beginMeta(b, metaType), x.tool.ResultType()), '}'))
 	if isError {
 		a.outcome, a.class = lifecycle.ToolError, lifecycle.Service
 	}
@@ -92,11 +104,9 @@ func (x *exchange) toolError(text, key string, fact []byte, class lifecycle.Clas
 	b = appendString(b, text)
 	b = append(b, `}],"isError":true`...)
 	if key != "" {
-		b = append(b, `,"_meta":{`...)
-		b = appendString(b, key)
-		b = append(b, ':')
-		b = append(b, fact...)
-		b = append(b, '}')
+		b = append(append(x.beginMeta(b, key), fact...), '}')
+	} else {
+		b = x.metaAlone(b)
 	}
 	a := x.end(b)
 	a.outcome, a.class = lifecycle.ToolError, class

@@ -80,11 +80,21 @@ type meta struct {
 	// shape is 0 without _meta, else the JSON kind of the value.
 	shape jsontext.Kind
 
-	protocolVersion jsontext.Value
+	protocolVersion    jsontext.Value
+	clientCapabilities jsontext.Value
+	clientInfo         jsontext.Value
+	logLevel           jsontext.Value
+	progressToken      jsontext.Value
 }
 
-// metaProtocolVersion is the member of `_meta` by which a request of the modern era names its protocol version.
-const metaProtocolVersion = "io.modelcontextprotocol/protocolVersion"
+// The members of `_meta` that we read (mcp-protocol.md 1.3).
+const (
+	metaProtocolVersion    = "io.modelcontextprotocol/protocolVersion"
+	metaClientCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaClientInfo         = "io.modelcontextprotocol/clientInfo"
+	metaLogLevel           = "io.modelcontextprotocol/logLevel"
+	metaProgressToken      = "progressToken"
+)
 
 // What jsontext does not mind.
 var (
@@ -121,7 +131,7 @@ func (l *limits) decode(body []byte) (message, *answer) {
 		// A batch. The platform refuses it in every version, whatever it holds.
 		return message{}, envelopeRefusal(nil, "Batches are not accepted: send one message per request.")
 	default:
-		_, err := d.value()
+		_, err := d.read()
 		if err == nil {
 			err = d.end()
 		}
@@ -165,98 +175,110 @@ type envelope struct {
 	hasResult, hasError bool
 }
 
-func (d *decoder) envelope() (envelope, error) {
-	var e envelope
-	err := d.object(func(name []byte) error {
-		var err error
+func (d *decoder) envelope() (e envelope, err error) {
+	for name, more := d.open(&err); more; name, more = d.member(&err) {
 		switch string(name) {
 		case "jsonrpc":
-			e.jsonrpc, err = d.value()
+			e.jsonrpc = d.value(&err)
 		case "id":
-			e.id, err = d.value()
+			e.id = d.value(&err)
 		case "method":
-			e.method, err = d.value()
+			e.method = d.value(&err)
 		case "params":
-			e.params, err = d.params()
+			e.params = d.params(&err)
 		case "result":
 			e.hasResult = true
-			_, err = d.value()
+			d.value(&err)
 		case "error":
 			e.hasError = true
-			_, err = d.value()
+			d.value(&err)
 		default:
-			_, err = d.value()
+			d.value(&err)
 		}
-		return err
-	})
+	}
 	return e, err
 }
 
-func (d *decoder) params() (params, error) {
+func (d *decoder) params(err *error) params {
 	p := params{shape: d.json.PeekKind()}
 	if p.shape != '{' {
-		_, err := d.value()
-		return p, err
+		d.value(err)
+		return p
 	}
-	err := d.object(func(name []byte) error {
-		var err error
+	for name, more := d.open(err); more; name, more = d.member(err) {
 		switch string(name) {
 		case "name":
-			p.name, err = d.value()
+			p.name = d.value(err)
 		case "arguments":
-			p.arguments, err = d.value()
+			p.arguments = d.value(err)
 		case "cursor":
-			p.cursor, err = d.value()
+			p.cursor = d.value(err)
 		case "protocolVersion":
-			p.protocolVersion, err = d.value()
+			p.protocolVersion = d.value(err)
 		case "_meta":
-			p.meta, err = d.meta()
+			p.meta = d.meta(err)
 		default:
-			_, err = d.value()
+			d.value(err)
 		}
-		return err
-	})
-	return p, err
+	}
+	return p
 }
 
-func (d *decoder) meta() (meta, error) {
+func (d *decoder) meta(err *error) meta {
 	m := meta{shape: d.json.PeekKind()}
 	if m.shape != '{' {
-		_, err := d.value()
-		return m, err
+		d.value(err)
+		return m
 	}
-	err := d.object(func(name []byte) error {
-		var err error
-		if string(name) == metaProtocolVersion {
-			m.protocolVersion, err = d.value()
-		} else {
-			_, err = d.value()
+	for name, more := d.open(err); more; name, more = d.member(err) {
+		switch string(name) {
+		case metaProtocolVersion:
+			m.protocolVersion = d.value(err)
+		case metaClientCapabilities:
+			m.clientCapabilities = d.value(err)
+		case metaClientInfo:
+			m.clientInfo = d.value(err)
+		case metaLogLevel:
+			m.logLevel = d.value(err)
+		case metaProgressToken:
+			m.progressToken = d.value(err)
+		default:
+			d.value(err)
 		}
-		return err
-	})
-	return m, err
+	}
+	return m
 }
 
-// object reads one object and hands each unquoted member name to member, which must read exactly the value.
-func (d *decoder) object(member func(name []byte) error) error {
-	if _, err := d.json.ReadToken(); err != nil {
-		return err
+// open reads the brace that opens an object, and the name of its first member.
+func (d *decoder) open(err *error) (name []byte, more bool) {
+	_, *err = d.json.ReadToken()
+	return d.member(err)
+}
+
+// member reads the next member's name, unquoted, or the brace that closes the object. After an error there is none.
+func (d *decoder) member(err *error) (name []byte, more bool) {
+	if *err != nil {
+		return nil, false
 	}
-	for d.json.PeekKind() == '"' {
-		name, err := d.json.ReadValue()
-		if err != nil {
-			return err
-		}
-		if err := member(unquote(name)); err != nil {
-			return err
-		}
+	if d.json.PeekKind() != '"' {
+		_, *err = d.json.ReadToken() // the closing brace, or the error that stands in its place
+		return nil, false
 	}
-	_, err := d.json.ReadToken() // the closing brace, or the error that stands in its place
-	return err
+	quoted, failed := d.json.ReadValue()
+	if failed != nil {
+		*err = failed
+		return nil, false
+	}
+	return unquote(quoted), true
 }
 
 // value reads one value of any kind within the limits and returns it as a slice of the body.
-func (d *decoder) value() (jsontext.Value, error) {
+func (d *decoder) value(err *error) (v jsontext.Value) {
+	v, *err = d.read()
+	return v
+}
+
+func (d *decoder) read() (jsontext.Value, error) {
 	switch d.json.PeekKind() {
 	case '{', '[':
 	default:

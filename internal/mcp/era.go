@@ -35,7 +35,17 @@ type era struct {
 	statuses map[int]int
 	// acceptsResponses says whether a client may post a JSON-RPC response.
 	acceptsResponses bool
+	// opening stands at the start of every result, and meta among the members of every result's _meta; with commas.
+	opening, meta string
+	// routed says that callers repeat arguments in headers where a tool asks for it, and that they state their
+	// capabilities with each request.
+	routed bool
 }
+
+// resultType says what a result is (mcp-protocol.md 1.1). Results that ask the caller for more input will be another.
+type resultType string
+
+const resultComplete resultType = "complete"
 
 // method is one method of ours.
 type method struct {
@@ -64,11 +74,19 @@ func (h *Handler) eras() []*era {
 			"tools/call": {name: "tools/call", serve: (*exchange).callTool},
 		},
 	}
-	// No version of the modern era is served yet, and a server without one says so with 400 and its versions, from
-	// which clients fall back to initialize (mcp-protocol.md 1.6).
 	modern := &era{
+		versions:  []string{version20260728},
 		claims:    (*exchange).speaksModern,
-		negotiate: (*exchange).refuseVersion,
+		negotiate: (*exchange).negotiateModern,
+		statuses:  map[int]int{codeMethodNotFound: http.StatusNotFound},
+		opening:   `"resultType":"` + string(resultComplete) + `",`,
+		meta:      `"io.modelcontextprotocol/serverInfo":` + serverInfo(h.options.Version),
+		routed:    true,
+		methods: map[string]method{
+			"server/discover": {name: "server/discover", serve: (*exchange).discover},
+			"tools/list":      {name: "tools/list", serve: (*exchange).listTools},
+			"tools/call":      {name: "tools/call", serve: (*exchange).callNamedTool},
+		},
 	}
 	return []*era{modern, legacy}
 }

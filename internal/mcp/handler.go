@@ -29,7 +29,14 @@ const (
 	DefaultMaxJSONNumber = 1000
 	DefaultPageSize      = 500
 	DefaultBodyTimeout   = 30 * time.Second
+	DefaultWriteTimeout  = 30 * time.Second
+	DefaultListTTL       = time.Minute
+	// DefaultProgressInterval makes at most ten progress notifications a second.
+	DefaultProgressInterval = 100 * time.Millisecond
 )
+
+// LeastAnswer is the smallest bound of [Options.MaxAnswerBytes]: every text of ours fits.
+const LeastAnswer = 4 << 10
 
 // Bounds of [Options]: what judges and rewrites a document recurses by its levels, and reads a number as a whole.
 const (
@@ -56,6 +63,21 @@ type Options struct {
 	MaxJSONNumber int
 	// BodyTimeout is how long a body may take to arrive; 0 means [DefaultBodyTimeout].
 	BodyTimeout time.Duration
+	// WriteTimeout is how long a caller may take to accept one piece of an answer; 0 means [DefaultWriteTimeout].
+	WriteTimeout time.Duration
+	// RequestTimeout is the deadline of a whole request; 0 means none. A call has its own deadline anyway.
+	RequestTimeout time.Duration
+	// MaxAnswerBytes is the largest answer, progress included, at least [LeastAnswer]; 0 means no limit. A larger result
+	// is refused, and never cut.
+	MaxAnswerBytes int64
+	// ProgressInterval is the shortest time between two progress notifications of a call; 0 means
+	// [DefaultProgressInterval].
+	ProgressInterval time.Duration
+	// ListTTL is for how long clients may reuse the list of tools; 0 means [DefaultListTTL], and a negative one that they
+	// may not.
+	ListTTL time.Duration
+	// CORS answers browsers of the allowed origins with what lets their pages read the answers.
+	CORS bool
 	// PageSize is the most tools on a page of tools/list; 0 means [DefaultPageSize].
 	PageSize int
 	// BaseURL is the edge's absolute URL as its callers know it. Empty: made from the address that a connection came in
@@ -100,6 +122,22 @@ func New(o Options) (*Handler, error) {
 	if o.BodyTimeout == 0 {
 		o.BodyTimeout = DefaultBodyTimeout
 	}
+	if o.WriteTimeout == 0 {
+		o.WriteTimeout = DefaultWriteTimeout
+	}
+	if o.ProgressInterval == 0 {
+		o.ProgressInterval = DefaultProgressInterval
+	}
+	switch {
+	case o.ListTTL == 0:
+		o.ListTTL = DefaultListTTL
+	case o.ListTTL < 0:
+		o.ListTTL = 0
+	}
+	if o.MaxAnswerBytes != 0 && o.MaxAnswerBytes < LeastAnswer {
+		return nil, fmt.Errorf("mcp: MaxAnswerBytes is %d: want 0, or at least %d, so that a refusal fits", o.MaxAnswerBytes,
+			LeastAnswer)
+	}
 	if o.PageSize == 0 {
 		o.PageSize = DefaultPageSize
 	}
@@ -110,7 +148,7 @@ func New(o Options) (*Handler, error) {
 		o.Logger = slog.Default()
 	}
 	o.BaseURL = strings.TrimRight(o.BaseURL, "/")
-	door, err := newDoorman(o.BaseURL, o.AllowedOrigins, o.MaxBodyBytes)
+	door, err := newDoorman(o.BaseURL, o.AllowedOrigins, o.MaxBodyBytes, o.CORS)
 	if err != nil {
 		return nil, fmt.Errorf("mcp: %w", err)
 	}
@@ -165,6 +203,9 @@ func (x *exchange) release() {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := exchanges.Get().(*exchange)
 	x.h, x.r, x.started, x.reference = h, r, time.Now(), newReference()
+	if h.door.cors {
+		h.door.share(w.Header(), r)
+	}
 	a := x.answerSafely(w)
 	if r.Context().Err() != nil {
 		a.outcome, a.class = lifecycle.Cancelled, lifecycle.Transport

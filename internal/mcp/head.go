@@ -19,11 +19,13 @@ type doorman struct {
 	// hosts are the allowed Host names on a loopback listener beside the loopback ones, without port, in lower case.
 	hosts map[string]bool
 	limit int64
+	// cors says that pages of the allowed origins may read answers.
+	cors bool
 }
 
 // newDoorman prepares the allow-lists: the edge's own base URL, and the configured origins.
-func newDoorman(baseURL string, allowed []string, limit int64) (*doorman, error) {
-	d := &doorman{origins: make(map[string]bool), hosts: make(map[string]bool), limit: limit}
+func newDoorman(baseURL string, allowed []string, limit int64, cors bool) (*doorman, error) {
+	d := &doorman{origins: make(map[string]bool), hosts: make(map[string]bool), limit: limit, cors: cors}
 	for _, text := range allowed {
 		if _, ok := originOf(text); !ok {
 			return nil, fmt.Errorf("allowed origin %q: want https://host[:port] without a path", text)
@@ -52,12 +54,17 @@ func (d *doorman) admit(r *http.Request) *answer {
 	if loopback && !d.knownHost(r.Host) {
 		return headRefusal(http.StatusForbidden, "The Host header names a host that this edge does not serve.")
 	}
-	if origins := r.Header["Origin"]; len(origins) > 0 && !d.knownOrigin(origins, loopback) {
-		return headRefusal(http.StatusForbidden, "Requests from this Origin are not allowed.")
+	if origins := r.Header["Origin"]; len(origins) > 0 {
+		if _, known := d.knownOrigin(origins, loopback); !known {
+			return headRefusal(http.StatusForbidden, "Requests from this Origin are not allowed.")
+		}
 	}
 	if r.Method != http.MethodPost {
+		if d.cors && r.Method == http.MethodOptions && r.Header["Origin"] != nil {
+			return preflight()
+		}
 		a := headRefusal(http.StatusMethodNotAllowed, "Only POST is served here.")
-		a.header("Allow", http.MethodPost)
+		a.header("Allow", d.methods())
 		return a
 	}
 	if !isJSON(r.Header["Content-Type"]) {
@@ -77,22 +84,55 @@ func (d *doorman) knownHost(host string) bool {
 	return isLoopbackName(name) || d.hosts[name]
 }
 
-// knownOrigin refuses what browsers send for pages that are not ours, `null` included. Origins on loopback are fine
-// where only loopback can connect anyway.
-func (d *doorman) knownOrigin(origins []string, loopback bool) bool {
+// knownOrigin refuses what browsers send for pages that are not ours, `null` included, and gives others in normal form.
+// Origins on loopback are fine where only loopback can connect anyway.
+func (d *doorman) knownOrigin(origins []string, loopback bool) (origin string, known bool) {
 	if len(origins) != 1 {
-		return false
+		return "", false
 	}
 	origin, ok := originOf(origins[0])
 	if !ok {
-		return false
+		return "", false
 	}
 	if d.origins[origin] {
-		return true
+		return origin, true
 	}
 	_, hostport, _ := strings.Cut(origin, "://")
-	return loopback && isLoopbackName(hostOf(hostport))
+	return origin, loopback && isLoopbackName(hostOf(hostport))
 }
+
+// share lets a page of an allowed origin read the answer, whatever it will be (Fetch, "CORS protocol").
+func (d *doorman) share(h http.Header, r *http.Request) {
+	h["Vary"] = varyOrigin
+	if origins := r.Header["Origin"]; len(origins) > 0 {
+		if origin, known := d.knownOrigin(origins, onLoopback(r)); known {
+			h["Access-Control-Allow-Origin"] = []string{origin}
+			h["Access-Control-Expose-Headers"] = exposedHeaders
+		}
+	}
+}
+
+// preflight tells a browser what a page may send. Callers are known by headers and never by cookies, so that credentials
+// in the sense of CORS are not allowed, and the asterisk stands for every header but Authorization.
+func preflight() *answer {
+	a := &answer{status: http.StatusNoContent, outcome: lifecycle.Success, class: lifecycle.None}
+	a.header("Access-Control-Allow-Methods", http.MethodPost)
+	a.header("Access-Control-Allow-Headers", "Authorization, *")
+	a.header("Access-Control-Max-Age", "600")
+	return a
+}
+
+func (d *doorman) methods() string {
+	if d.cors {
+		return http.MethodOptions + ", " + http.MethodPost
+	}
+	return http.MethodPost
+}
+
+var (
+	varyOrigin     = []string{"Origin"}
+	exposedHeaders = []string{"WWW-Authenticate, Retry-After"}
+)
 
 // headRefusal is the answer to a request that was not let in. Nothing of the body was read, so no id can be echoed.
 func headRefusal(status int, message string) *answer {

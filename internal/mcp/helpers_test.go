@@ -27,19 +27,25 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // tool is one tool of the double catalog.
 type tool struct {
-	name    string
-	hidden  bool
-	offline bool
-	refusal *mcp.Refusal
-	call    func(ctx context.Context, request []byte) ([]byte, error)
-	judge   func(arguments []byte) ([]byte, error)
-	result  func(dst []byte) ([]byte, bool, error)
-	explain func(arguments []byte, f *mcp.Failure) (string, bool)
+	name         string
+	hidden       bool
+	offline      bool
+	capabilities []string
+	headers      []mcp.Header
+	refusal      *mcp.Refusal
+	call         func(ctx context.Context, request []byte) ([]byte, error)
+	judge        func(arguments []byte) ([]byte, error)
+	result       func(dst []byte) ([]byte, bool, error)
+	explain      func(arguments []byte, f *mcp.Failure) (string, bool)
 }
 
 func (t *tool) Resource() string   { return "srv://system-api~test.v1.Service/" + t.name }
 func (t *tool) ResultType() string { return "test.v1.Response" }
 func (t *tool) Online() bool       { return !t.offline }
+
+func (t *tool) Progress() bool         { return false }
+func (t *tool) Capabilities() []string { return t.capabilities }
+func (t *tool) Headers() []mcp.Header  { return t.headers }
 
 func (t *tool) Judge(arguments []byte) ([]byte, *mcp.Refusal, error) {
 	if t.judge == nil {
@@ -49,7 +55,7 @@ func (t *tool) Judge(arguments []byte) ([]byte, *mcp.Refusal, error) {
 	return request, t.refusal, err
 }
 
-func (t *tool) Dispatch(ctx context.Context, _ *participantv1.Participant, request []byte) (mem.Buffer, error) {
+func (t *tool) Dispatch(ctx context.Context, _ *participantv1.Participant, request []byte, _ func(mcp.Sign)) (mem.Buffer, error) {
 	if t.call == nil {
 		return mem.SliceBuffer(request), nil
 	}

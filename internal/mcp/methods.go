@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/sallyport-dev/sallyport/internal/contract"
 	"github.com/sallyport-dev/sallyport/internal/lifecycle"
@@ -16,20 +17,44 @@ const instructions = "Each tool is one remote procedure of a service on this pla
 
 // texts are the answers that are the same for every caller, rendered once.
 type texts struct {
-	// initialize has the members of the result by protocol version.
+	// initialize has the members of the result by protocol version, discover those of server/discover.
 	initialize map[string][]byte
+	discover   []byte
+	// listed ends a page of tools/list in the modern era.
+	listed []byte
 }
 
 func newTexts(h *Handler) texts {
 	t := texts{initialize: make(map[string][]byte)}
+	said := appendString([]byte(`,"instructions":`), instructions)
 	for _, v := range h.versions() {
 		b := appendString([]byte(`"protocolVersion":`), v)
-		b = append(b, `,"capabilities":{"tools":{}},"serverInfo":{"name":"sallyport","title":"Sallyport","version":`...)
-		b = appendString(b, h.options.Version)
-		b = append(b, `},"instructions":`...)
-		t.initialize[v] = appendString(b, instructions)
+		b = append(b, `,"capabilities":{"tools":{}},"serverInfo":`+serverInfo(h.options.Version)...)
+		t.initialize[v] = append(b, said...)
 	}
+	b := appendStrings([]byte(`"supportedVersions":`), h.versions())
+	b = append(b, `,"capabilities":{"tools":{}}`...)
+	t.discover = append(append(b, said...), h.cacheable("public")...)
+	// What a caller is listed depends on who it is.
+	t.listed = h.cacheable("private")
 	return t
+}
+
+// cacheable are the members by which a result of the modern era says for how long and for whom it may be kept
+// (mcp-protocol.md 1.3).
+func (h *Handler) cacheable(scope string) []byte {
+	b := append([]byte(`,"ttlMs":`), strconv.FormatInt(h.options.ListTTL.Milliseconds(), 10)...)
+	return append(b, `,"cacheScope":"`+scope+`"`...)
+}
+
+// serverInfo is who we are, as JSON.
+func serverInfo(version string) string {
+	return `{"name":"sallyport","title":"Sallyport","version":` + string(appendString(nil, version)) + `}`
+}
+
+// discover says what the server speaks; the modern era has it in the place of initialize.
+func (x *exchange) discover() *answer {
+	return x.end(x.metaAlone(append(x.begin(), x.h.texts.discover...)))
 }
 
 // initialize agrees on a version: the requested one where it is served, else the newest of the era
@@ -66,6 +91,9 @@ func (x *exchange) checkParams() *answer {
 	if (p.shape != 0 && p.shape != '{') || (p.meta.shape != 0 && p.meta.shape != '{') {
 		return x.fail(invalidParams, lifecycle.Envelope)
 	}
+	if problem := p.meta.badToken(); problem != nil {
+		return x.fail(problem, lifecycle.Envelope)
+	}
 	return nil
 }
 
@@ -97,6 +125,9 @@ func (x *exchange) listTools() *answer {
 	if next != "" {
 		b = append(b, `,"nextCursor":`...)
 		b = appendString(b, contract.EncodeCursor(next))
+	}
+	if x.era.opening != "" {
+		b = x.metaAlone(append(b, x.h.texts.listed...))
 	}
 	a := x.end(b)
 	a.shared, a.sharedAt = definitions, at

@@ -40,12 +40,21 @@ type Tool interface {
 	ResultType() string
 	// Online says whether an instance serves the tool now.
 	Online() bool
+	// Progress says that the tool streams its progress before its result.
+	Progress() bool
+	// Capabilities are the client capabilities that the tool needs, as dotted names; nil for none.
+	Capabilities() []string
+	// Headers are the properties that callers of the modern era repeat in headers; nil for none.
+	Headers() []Header
 	// Judge turns arguments, which are one JSON object that the strict decoder read, into the request on the wire, or
 	// refuses them. An error is a fault of ours.
 	Judge(arguments []byte) (request []byte, refusal *Refusal, err error)
 	// Dispatch sends the request to an instance and returns its response, which is to be freed after use. An error is a
 	// *[Failure], or a fault of ours. It returns when ctx ends. The request must not be modified, even after a failure.
-	Dispatch(ctx context.Context, p *participantv1.Participant, request []byte) (mem.Buffer, error)
+	//
+	// report is told of the signs of life of a tool with progress, in their order, by the calling goroutine and before
+	// Dispatch returns. It is nil where nobody listens.
+	Dispatch(ctx context.Context, p *participantv1.Participant, request []byte, report func(Sign)) (mem.Buffer, error)
 	// AppendResult appends the members of the result object that the response is, without its braces and with at least
 	// one member; isError says that the service itself calls its answer an error, which the members say too. An error
 	// is a response that cannot be what the service meant; what was appended then does not count. Nothing of the response
@@ -54,6 +63,36 @@ type Tool interface {
 	// Explain gives what the service said about a call that failed with a code that is meant for callers, in words that
 	// may be shown to the caller, who sent the arguments; and whether corrected arguments may succeed.
 	Explain(arguments []byte, f *Failure) (text string, correctable bool)
+}
+
+// Header is a property whose value a caller of the modern era repeats in a header, for whoever routes requests by it
+// (mcp-protocol.md 2.6).
+type Header struct {
+	// Name is the header's, as net/http spells it: `Mcp-Param-Region`.
+	Name string
+	// Path are the names of properties from the arguments down to the value.
+	Path []string
+	// Kind is the value's.
+	Kind HeaderKind
+}
+
+// HeaderKind is the kind of a value that a header repeats.
+type HeaderKind int
+
+// The kinds of mcp-protocol.md 2.6.
+const (
+	HeaderString HeaderKind = iota
+	HeaderInteger
+	HeaderBoolean
+)
+
+// Sign is one sign of life of a running call.
+type Sign struct {
+	// Progress is how far the work is, and Total what it grows towards, where HasTotal says that this is known.
+	Progress, Total float64
+	HasTotal        bool
+	// Message is for a person, in the service's words; may be empty.
+	Message string
 }
 
 // Refusal is the gate's no, in words of ours only.
