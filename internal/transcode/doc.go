@@ -8,6 +8,8 @@
 //
 //	response ──index──▶ slots ──append──▶ "structuredContent":{…} ──quote──▶ ,"content":[{"type":"text","text":"{…}"}]
 //
+// [Progress] tells the signs of a stream of the progress shape from its result, over the same tables.
+//
 // The room knows protobuf's wire, ProtoJSON and the content blocks of MCP. It must not know how arguments are judged or
 // how they become a request (internal/gate does both), names of tools, gRPC or HTTP. The rules are those of tools.md,
 // "JSON profiles" and "Results"; its oracle is transcodetest.
