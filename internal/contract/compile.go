@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -217,14 +218,8 @@ func (c *compiler) tool(svc *Service, said *toolv1.Service, d *declarations) *To
 // derive adds the schemas.
 func (c *compiler) derive(t *Tool) {
 	at := place{descriptor: t.Descriptor}
-	input, warnings, err := schema.Input(t.Descriptor.Input(), t.Profile)
-	if err != nil {
-		c.report(t.Function(), at, "no input schema can be derived: %v", err)
-	}
-	for _, w := range warnings {
-		c.warn(t.Function(), "input: %s", w)
-	}
-	if err == nil && !c.source.RulesChecked {
+	input := c.deriveInput(t)
+	if input != nil && !c.source.RulesChecked {
 		c.checkRules(t.Function(), at, input)
 	}
 	output, warnings, err := schema.Output(t.Result, t.Profile)
@@ -239,19 +234,63 @@ func (c *compiler) derive(t *Tool) {
 		c.checkExamples(t, output)
 	}
 	t.Input, t.Output = input, output
+	if input != nil {
+		t.Headers = input.Headers()
+	}
+}
+
+// deriveInput derives the schema of the arguments; nil where there is none, which has been reported.
+func (c *compiler) deriveInput(t *Tool) *schema.Document {
+	input, warnings, err := schema.Input(t.Descriptor.Input(), t.Profile)
+	misplaced, others := splitHeaderProblems(err)
+	if len(misplaced) > 0 && others == nil && c.source.RulesChecked {
+		for _, p := range misplaced {
+			c.warn(t.Function(), "no headers are published: %v", p)
+		}
+		misplaced = nil
+		input, warnings, others = schema.InputWithoutHeaders(t.Descriptor.Input(), t.Profile)
+	}
+	if others != nil {
+		c.report(t.Function(), place{descriptor: t.Descriptor}, "no input schema can be derived: %v", others)
+	}
+	for _, p := range misplaced {
+		c.report(t.Function(), place{descriptor: p.Field, option: toolv1.E_Field, field: "header"}, "%v", p)
+	}
+	for _, w := range warnings {
+		c.warn(t.Function(), "input: %s", w)
+	}
+	return input
+}
+
+// splitHeaderProblems takes the header options that break a rule out of the reasons why a schema cannot be derived.
+func splitHeaderProblems(err error) (misplaced []*schema.HeaderProblem, others error) {
+	var rest []error
+	for _, problem := range unjoin(err) {
+		var p *schema.HeaderProblem
+		if errors.As(problem, &p) {
+			misplaced = append(misplaced, p)
+		} else {
+			rest = append(rest, problem)
+		}
+	}
+	return misplaced, errors.Join(rest...)
+}
+
+// unjoin gives the errors that errors.Join joined.
+func unjoin(err error) []error {
+	if err == nil {
+		return nil
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
 }
 
 // checkRules reports protovalidate rules that do not compile. No call could be judged by them.
 func (c *compiler) checkRules(function string, at place, input *schema.Document) {
 	_, err := rules.Compile(input)
-	if err == nil {
-		return
-	}
-	problems := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		problems = joined.Unwrap()
-	}
-	for _, problem := range problems {
+	for _, problem := range unjoin(err) {
 		c.report(function, at, "%v", problem)
 	}
 }

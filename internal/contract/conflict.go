@@ -47,9 +47,10 @@ func (e *ConflictError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Numbers of the options field in the descriptors of the three kinds of declaration that carry our options.
+// Numbers of the options field in the descriptors of the four kinds of declaration that carry our options.
 const (
 	fileOptionsField    = 8
+	fieldOptionsField   = 8
 	serviceOptionsField = 3
 	methodOptionsField  = 4
 )
@@ -78,6 +79,8 @@ func (p place) locate() (file string, line, column int) {
 		base, options = locations.ByDescriptor(p.descriptor).Path, serviceOptionsField
 	case protoreflect.MethodDescriptor:
 		base, options = locations.ByDescriptor(p.descriptor).Path, methodOptionsField
+	case protoreflect.FieldDescriptor:
+		base, options = locations.ByDescriptor(p.descriptor).Path, fieldOptionsField
 	case protoreflect.FileDescriptor:
 	default:
 		base, options = locations.ByDescriptor(p.descriptor).Path, 0

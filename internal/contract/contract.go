@@ -27,7 +27,8 @@ type Source struct {
 	// Profiles finds the custom JSON profiles; the built-in ones are known anyway. May be nil.
 	Profiles func(id string) (schema.Profile, bool)
 	// RulesChecked says that the protovalidate rules of the files are known to compile, and the examples of their fields
-	// to fit, as those of a registered contract are. Finding out takes milliseconds for each function that has some.
+	// to fit, as those of a registered contract are. Finding out takes milliseconds for each function that has some. A
+	// tool whose header options break a rule that is newer than its registration is published without headers.
 	RulesChecked bool
 }
 
@@ -88,7 +89,13 @@ type Tool struct {
 
 	Input  *schema.Document
 	Output *schema.Document // nil where none is published
+	// Headers are the properties of the input that modern callers repeat in headers, in the order of the schema; nil for
+	// none.
+	Headers []Header
 }
+
+// Header is a property whose value callers repeat in an HTTP header (mcp-protocol.md 2.6).
+type Header = schema.Header
 
 // Function names the tool as `package.Service/Method`.
 func (t *Tool) Function() string { return t.Service + "/" + t.Method }

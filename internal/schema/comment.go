@@ -3,6 +3,8 @@ package schema
 import (
 	"regexp"
 	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 var (
@@ -102,3 +104,23 @@ func sharedIndent(lines []string) int {
 	}
 	return max(shared, 0)
 }
+
+func fieldDescription(fd protoreflect.FieldDescriptor) string {
+	if text := strings.TrimSpace(FieldOption(fd).GetDescription()); text != "" {
+		return text
+	}
+	if text := leadingComment(fd); text != "" {
+		return text
+	}
+	return trailingComment(fd)
+}
+
+func leadingComment(desc protoreflect.Descriptor) string {
+	return CleanComment(desc.ParentFile().SourceLocations().ByDescriptor(desc).LeadingComments)
+}
+
+func trailingComment(desc protoreflect.Descriptor) string {
+	return CleanComment(desc.ParentFile().SourceLocations().ByDescriptor(desc).TrailingComments)
+}
+
+func inOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -24,9 +24,21 @@ const (
 var propertyName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // Input derives the schema by which arguments for md are published and judged. The error joins every reason why none
-// can be derived, each naming its field. Warnings speak of what is published all the same.
+// can be derived, each naming its field; a header option that breaks a rule is a [*HeaderProblem] among them. Warnings
+// speak of what is published all the same.
 func Input(md protoreflect.MessageDescriptor, p Profile) (doc *Document, warnings []string, err error) {
+	return newDeriver(md, p, true).arguments(md)
+}
+
+// InputWithoutHeaders is Input as if no field had a header option.
+func InputWithoutHeaders(md protoreflect.MessageDescriptor, p Profile) (doc *Document, warnings []string, err error) {
 	d := newDeriver(md, p, true)
+	d.headless = true
+	return d.arguments(md)
+}
+
+// arguments derives the schema of a request.
+func (d *deriver) arguments(md protoreflect.MessageDescriptor) (*Document, []string, error) {
 	root := &Place{}
 	if IsBare(md) {
 		root.Node = d.wrapped(md, false)
@@ -96,6 +108,9 @@ type deriver struct {
 	// unruled is set while a message is derived to which protovalidate's rules do not apply (see embedded).
 	unruled bool
 	ruled   map[protoreflect.FullName]bool
+	// headless leaves header options out; headed are the fields that have one, by the node of their message.
+	headless bool
+	headed   map[*Node][]protoreflect.FieldDescriptor
 	// problems are kept by the node they make underivable: a type that only an Any could carry is left out instead.
 	problems map[*Node][]error
 }
@@ -107,6 +122,7 @@ func newDeriver(md protoreflect.MessageDescriptor, p Profile, input bool) *deriv
 		ruled:    map[protoreflect.FullName]bool{},
 		enums:    map[protoreflect.FullName]*Node{},
 		problems: map[*Node][]error{},
+		headed:   map[*Node][]protoreflect.FieldDescriptor{},
 	}
 }
 
@@ -126,6 +142,8 @@ func (d *deriver) document(root *Place) (*Document, []string, error) {
 	}
 	var problems []error
 	walk(root.Node, func(n *Node) { problems = append(problems, d.problems[n]...) })
+	headers, misplaced := d.headers(root.Node)
+	problems = append(problems, misplaced...)
 	if len(problems) > 0 {
 		return nil, nil, errors.Join(problems...)
 	}
@@ -133,7 +151,9 @@ func (d *deriver) document(root *Place) (*Document, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Document{root: root, json: text, message: d.top, profile: d.profile, unsaid: unsaid(root.Node)}, warnings, nil
+	return &Document{
+		root: root, json: text, message: d.top, profile: d.profile, unsaid: unsaid(root.Node), headers: headers,
+	}, warnings, nil
 }
 
 // without is the root's node less its content field. The root alone loses it: where the type occurs deeper, the field
@@ -202,6 +222,9 @@ func (d *deriver) fields(n *Node, md protoreflect.MessageDescriptor) {
 				fd.FullName(), fd.JSONName(), other.Name())
 		}
 		byJSON[fd.JSONName()] = fd
+		if d.header(fd) != "" {
+			d.headed[n] = append(d.headed[n], fd)
+		}
 		if !Visible(fd, d.input) {
 			if d.input && d.required(fd) {
 				d.problem(n, "field %s: it is required, but no caller can give it, since it is hidden or output-only; drop one of the two",
@@ -233,7 +256,7 @@ func (d *deriver) fields(n *Node, md protoreflect.MessageDescriptor) {
 
 // place derives what a field's property publishes, and whether its absence is to be judged by protovalidate.
 func (d *deriver) place(owner *Node, fd protoreflect.FieldDescriptor) (place Place, absent bool) {
-	place = Place{Description: fieldDescription(fd), Deprecated: deprecated(fd)}
+	place = Place{Description: fieldDescription(fd), Deprecated: deprecated(fd), Header: d.header(fd)}
 	for i, text := range FieldOption(fd).GetExamples() {
 		example, err := compact(text)
 		if err != nil {
@@ -292,8 +315,9 @@ func (d *deriver) mapNode(owner *Node, fd protoreflect.FieldDescriptor, rules *v
 func (d *deriver) value(owner *Node, fd protoreflect.FieldDescriptor, rules *validate.FieldRules, at use) (*Place, remains) {
 	if fd.Message() == nil {
 		n := d.scalar(fd)
-		if n.Type != "" && hasRules(rules) {
-			// The enum itself is shared: rules make a node of this place's own.
+		if n.Type != "" && (hasRules(rules) || d.header(fd) != "") {
+			// The enum itself is shared: rules make a node of this place's own, and so does a header, beside which the
+			// type itself must stand and no reference to it.
 			own := *n
 			own.Type = ""
 			n = &own
@@ -468,23 +492,3 @@ func deprecated(desc protoreflect.Descriptor) bool {
 	options, ok := desc.Options().(interface{ GetDeprecated() bool })
 	return ok && options.GetDeprecated()
 }
-
-func fieldDescription(fd protoreflect.FieldDescriptor) string {
-	if text := strings.TrimSpace(FieldOption(fd).GetDescription()); text != "" {
-		return text
-	}
-	if text := leadingComment(fd); text != "" {
-		return text
-	}
-	return trailingComment(fd)
-}
-
-func leadingComment(desc protoreflect.Descriptor) string {
-	return CleanComment(desc.ParentFile().SourceLocations().ByDescriptor(desc).LeadingComments)
-}
-
-func trailingComment(desc protoreflect.Descriptor) string {
-	return CleanComment(desc.ParentFile().SourceLocations().ByDescriptor(desc).TrailingComments)
-}
-
-func inOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

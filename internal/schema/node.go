@@ -120,6 +120,8 @@ type Place struct {
 	Notes       []string
 	Deprecated  bool
 	Examples    []string // JSON texts
+	// Header is the `x-mcp-header` of the place, or blank. The gate does not know of it.
+	Header string
 	// Unsaid says that the value given here, its keys included, has rules that are published as words alone or not at
 	// all, so that protovalidate must judge the request. Rules of its items and of what else is inside it stand at
 	// their own places. Of an input alone.
@@ -159,6 +161,7 @@ type Document struct {
 	message protoreflect.MessageDescriptor
 	profile Profile
 	unsaid  bool
+	headers []Header
 }
 
 // JSON returns the document as compact JSON, the same bytes for the same descriptor and profile at every run. The

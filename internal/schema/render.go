@@ -313,6 +313,9 @@ func remarks(p *Place, reference bool) string {
 	if len(p.Examples) > 0 {
 		out.WriteString(`,"examples":[` + strings.Join(p.Examples, ",") + `]`)
 	}
+	if p.Header != "" {
+		out.WriteString(`,"x-mcp-header":` + quote(p.Header))
+	}
 	if !reference && p.Node.Kind == Open {
 		// An open value has no type to stand before its annotations.
 		return strings.TrimPrefix(out.String(), ",")
