@@ -1,13 +1,15 @@
 // Package mcp speaks the Model Context Protocol over HTTP: one stateless endpoint, POST only.
 //
-// In comes an HTTP request, out goes one JSON answer. Every request walks the same way, each step in its file:
+// In comes an HTTP request, out goes one answer. Every request walks the same way, each step in its file:
 //
 //	head.go      admit by head: method, Host, Origin, Content-Type, declared length
 //	handler.go   authenticate from headers, read the body within its limit
 //	decode.go    one strict JSON document -> message
-//	era.go       which era and protocol version the message belongs to, and which method it names
-//	methods.go   initialize, ping, tools/list
-//	call.go      tools/call: first door -> gate -> dispatch -> result; status.go has the texts for gRPC codes
+//	era.go       which era and protocol version the message belongs to, and which method it names; modern.go has what
+//	             the modern era states with each request, in the body and again in headers
+//	methods.go   initialize, server/discover, ping, tools/list
+//	call.go      tools/call: first door -> gate -> dispatch -> result; params.go holds headers that repeat arguments
+//	             against them, capabilities.go what a tool needs of its client; status.go has the texts for gRPC codes
 //	answer.go    the one terminal write
 //
 // Whatever a step refuses becomes an [answer], never a panic or a second write, and the request settles exactly once.
