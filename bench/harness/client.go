@@ -9,6 +9,8 @@ import (
 	"net"
 	"strconv"
 	"time"
+
+	"github.com/sallyport-dev/sallyport/bench/process"
 )
 
 // connection is one keep-alive connection to a target. It speaks just the HTTP/1.1 that the targets answer, since the
@@ -20,7 +22,7 @@ type connection struct {
 }
 
 func dial(address string) (*connection, error) {
-	conn, err := net.DialTimeout("tcp", address, patience)
+	conn, err := net.DialTimeout("tcp", address, process.Patience)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +41,7 @@ func (c *connection) do(request []byte) (status int, body []byte, err error) {
 
 // ask is do for a request beside the measuring: an answer that does not come in time closes the connection.
 func (c *connection) ask(request []byte) (status int, body []byte, err error) {
-	late := time.AfterFunc(patience, c.close)
+	late := time.AfterFunc(process.Patience, c.close)
 	defer late.Stop()
 	return c.do(request)
 }

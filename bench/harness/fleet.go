@@ -3,15 +3,14 @@ package harness
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"time"
 
+	"github.com/sallyport-dev/sallyport/bench/process"
 	"github.com/sallyport-dev/sallyport/bench/workload"
 )
 
@@ -26,17 +25,15 @@ const (
 	GoSDK    = "gosdk"
 )
 
-const module = "github.com/sallyport-dev/sallyport"
-
 // Fleet is every target, running and idle until it is asked. It is used from one goroutine.
 type Fleet struct {
 	dir       string
 	placement placement
 	facts     facts
 	targets   map[string]*target
-	micro     *process
+	micro     *process.Process
 	// processes are in the order of their starts: the back-end is the first.
-	processes []*process
+	processes []*process.Process
 	loads     []interface{ close() }
 }
 
@@ -51,7 +48,7 @@ type facts struct {
 
 // target is a process that is measured.
 type target struct {
-	process *process
+	process *process.Process
 	load    load
 }
 
@@ -83,7 +80,7 @@ func (f *Fleet) Close() error {
 		l.close()
 	}
 	for i := len(f.processes) - 1; i >= 0; i-- {
-		errs = append(errs, f.processes[i].stop())
+		errs = append(errs, f.processes[i].Stop())
 	}
 	return errors.Join(errs...)
 }
@@ -93,7 +90,7 @@ func (f *Fleet) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := backend.hear(ctx, &f.facts); err != nil {
+	if err := backend.Hear(ctx, &f.facts); err != nil {
 		return err
 	}
 	for _, start := range []func(context.Context) error{f.startEdge, f.startEcho, f.startRaw, f.startGenerated, f.startThrough, f.startGateway, f.startGoSDK} {
@@ -104,29 +101,28 @@ func (f *Fleet) start(ctx context.Context) error {
 	if f.micro, err = f.launch(f.placement.target, "micro"); err != nil {
 		return err
 	}
-	return f.micro.hear(ctx, new(struct{}))
+	return f.micro.Hear(ctx, new(struct{}))
 }
 
 // build compiles the product's edge and the targets.
 func build(ctx context.Context, dir string) error {
-	packages := []string{module + "/cmd/edge"}
+	packages := []string{process.Module + "/cmd/edge"}
 	for _, name := range []string{"backend", "gateway", "gosdk", "grpcraw", "httpecho", "micro", "through"} {
-		packages = append(packages, module+"/bench/target/"+name)
+		packages = append(packages, process.Module+"/bench/target/"+name)
 	}
-	return goBuild(ctx, dir, packages...)
+	return process.Build(ctx, dir, packages...)
 }
 
-// goBuild leaves out what only debuggers read, which takes a good part of the time to link.
-func goBuild(ctx context.Context, out string, arguments ...string) error {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-ldflags=-w", "-o", out + string(filepath.Separator)}, arguments...)...)
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, said)
-	}
-	return nil
+// launch starts a binary on a processor. Everything has one processor and so runs with GOMAXPROCS=1.
+func (f *Fleet) launch(cpu int, binary string, args ...string) (*process.Process, error) {
+	return f.launchAs(cpu, false, binary, args...)
 }
 
-func (f *Fleet) launch(cpu int, binary string, args ...string) (*process, error) {
-	p, err := launch(f.dir, f.placement, cpu, binary, args...)
+func (f *Fleet) launchAs(cpu int, bySignal bool, binary string, args ...string) (*process.Process, error) {
+	p, err := process.Launch(filepath.Join(f.dir, binary), process.Options{
+		Dir: f.dir, Env: []string{"GOMAXPROCS=1"}, BySignal: bySignal,
+		Start: func(cmd *exec.Cmd) error { return f.placement.start(cmd, cpu) },
+	}, args...)
 	if err == nil {
 		f.processes = append(f.processes, p)
 	}
@@ -140,13 +136,13 @@ func (f *Fleet) add(ctx context.Context, name string, args ...string) (*httpLoad
 		return nil, err
 	}
 	var at struct{ Address string }
-	if err := p.hear(ctx, &at); err != nil {
+	if err := p.Hear(ctx, &at); err != nil {
 		return nil, err
 	}
 	return f.reach(name, p, at.Address)
 }
 
-func (f *Fleet) reach(name string, p *process, address string) (*httpLoad, error) {
+func (f *Fleet) reach(name string, p *process.Process, address string) (*httpLoad, error) {
 	l, err := newHTTPLoad(address)
 	if err != nil {
 		return nil, err
@@ -180,47 +176,15 @@ func (f *Fleet) launchEdge(ctx context.Context, name, binary string) (*httpLoad,
 	if err != nil {
 		return nil, err
 	}
-	p, err := f.launch(f.placement.target, binary, "serve", "--config", config)
+	p, err := f.launchAs(f.placement.target, true, binary, "serve", "--config", config)
 	if err != nil {
 		return nil, err
 	}
-	p.bySignal = true
-	address, err := listening(ctx, p)
-	if err != nil {
+	var at struct{ Address string }
+	if err := p.Await(ctx, map[string]any{"edge listens": &at, "edge is ready": nil}); err != nil {
 		return nil, err
 	}
-	return f.reach(name, p, address)
-}
-
-// listening waits until the product's edge has logged where it listens and that it is ready.
-func listening(ctx context.Context, p *process) (address string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		raw, err := os.ReadFile(p.stderr)
-		if err != nil {
-			return "", err
-		}
-		ready := false
-		for line := range bytes.Lines(raw) {
-			var said struct{ Msg, Address string }
-			if json.Unmarshal(line, &said) != nil {
-				continue // the end of it is not written yet
-			}
-			switch said.Msg {
-			case "edge listens":
-				address = said.Address
-			case "edge is ready":
-				ready = true
-			}
-		}
-		if ready && address != "" {
-			return address, nil
-		}
-		if err := errors.Join(p.alive(), pause(ctx, 20*time.Millisecond)); err != nil {
-			return "", fmt.Errorf("the edge is not ready: %w\n%s", err, p.tail())
-		}
-	}
+	return f.reach(name, p, at.Address)
 }
 
 func (f *Fleet) prepareEdge(ctx context.Context, l *httpLoad) error {
@@ -277,7 +241,7 @@ func (f *Fleet) startClient(ctx context.Context, name string, args ...string) er
 		return err
 	}
 	var at struct{ Address string }
-	if err := p.hear(ctx, &at); err != nil {
+	if err := p.Hear(ctx, &at); err != nil {
 		return err
 	}
 	c, err := dial(at.Address)

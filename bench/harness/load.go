@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sallyport-dev/sallyport/bench/process"
 	"github.com/sallyport-dev/sallyport/bench/workload"
 )
 
@@ -195,7 +196,7 @@ func (l *httpLoad) count() (sum int64, _ error) {
 func (l *httpLoad) end() (time.Duration, error) {
 	l.stop.Store(true)
 	// A target that does not answer any more would keep its workers for ever.
-	late := time.AfterFunc(patience, l.close)
+	late := time.AfterFunc(process.Patience, l.close)
 	defer late.Stop()
 	l.running.Wait()
 	l.used = time.Now()

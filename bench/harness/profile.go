@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/sallyport-dev/sallyport/bench/process"
 )
 
 // Profiled says what the edge did while a profile was taken.
@@ -60,12 +62,12 @@ func (f *Fleet) Profile(ctx context.Context, dir string, slice time.Duration, on
 
 // buildProfiled builds the product's edge with an additional file, which imports the profiler.
 func (f *Fleet) buildProfiled(ctx context.Context, out string) error {
-	where, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", module+"/cmd/edge").Output()
+	where, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", process.Module+"/cmd/edge").Output()
 	if err != nil {
 		return fmt.Errorf("go list: %w", err)
 	}
 	file := filepath.Join(f.dir, "profiler.go")
-	source := "package main\n\nimport _ \"" + module + "/bench/target/profiler\"\n"
+	source := "package main\n\nimport _ \"" + process.Module + "/bench/target/profiler\"\n"
 	overlay, err := json.Marshal(map[string]map[string]string{
 		"Replace": {filepath.Join(strings.TrimSpace(string(where)), "profiler_of_bench.go"): file},
 	})
@@ -76,7 +78,7 @@ func (f *Fleet) buildProfiled(ctx context.Context, out string) error {
 	if err := errors.Join(os.WriteFile(file, []byte(source), 0o600), os.WriteFile(list, overlay, 0o600)); err != nil {
 		return err
 	}
-	return goBuild(ctx, out, "-overlay", list, module+"/cmd/edge")
+	return process.Build(ctx, out, "-overlay", list, process.Module+"/cmd/edge")
 }
 
 // profile takes one profile. The edge is loaded before, so that nothing is done for the first time in it.
@@ -94,7 +96,7 @@ func (f *Fleet) profiledWindow(ctx context.Context, t *target, prefix string, sl
 	if err := pause(ctx, slice/5); err != nil {
 		return Profiled{}, err
 	}
-	if err := t.process.ask(ctx, new(struct{}), "profile %s", prefix); err != nil {
+	if err := t.process.Ask(ctx, new(struct{}), "profile %s", prefix); err != nil {
 		return Profiled{}, err
 	}
 	before, err := t.load.count()
@@ -110,7 +112,7 @@ func (f *Fleet) profiledWindow(ctx context.Context, t *target, prefix string, sl
 		return Profiled{}, err
 	}
 	var allocated struct{ Mallocs, Bytes uint64 }
-	if err := t.process.ask(ctx, &allocated, "stop"); err != nil {
+	if err := t.process.Ask(ctx, &allocated, "stop"); err != nil {
 		return Profiled{}, err
 	}
 	one := Profiled{

@@ -88,7 +88,7 @@ func (f *Fleet) Run(ctx context.Context, o Options) (*Figures, error) {
 		}
 	}
 	if o.wants(Micro) {
-		if err := f.micro.ask(ctx, &figures.Memory, "memory"); err != nil {
+		if err := f.micro.Ask(ctx, &figures.Memory, "memory"); err != nil {
 			return nil, err
 		}
 		slices = append(slices, func() error { return f.operations(ctx, figures, o.Slice/5) })
@@ -123,7 +123,7 @@ func (f *Fleet) measure(ctx context.Context, name string, s Scenario, slice time
 	sample, err = f.window(ctx, t, slice)
 	latency, wrong := t.load.end()
 	sample.Median = float64(latency)
-	if err = errors.Join(err, wrong, t.process.alive()); err != nil {
+	if err = errors.Join(err, wrong, t.process.Alive()); err != nil {
 		return Sample{}, err
 	}
 	if sample.Calls == 0 {
@@ -167,10 +167,10 @@ func (f *Fleet) window(ctx context.Context, t *target, slice time.Duration) (Sam
 
 // spent is what the target has cost, and what load and back-end have.
 func (f *Fleet) spent(t *target) (own spending, rest time.Duration, err error) {
-	if own, err = spentBy(t.process.pid()); err != nil {
+	if own, err = spentBy(t.process.PID()); err != nil {
 		return spending{}, 0, err
 	}
-	for _, pid := range []int{os.Getpid(), f.processes[0].pid()} {
+	for _, pid := range []int{os.Getpid(), f.processes[0].PID()} {
 		s, err := spentBy(pid)
 		if err != nil {
 			return spending{}, 0, err
@@ -183,7 +183,7 @@ func (f *Fleet) spent(t *target) (own spending, rest time.Duration, err error) {
 // operations measures the operations without network.
 func (f *Fleet) operations(ctx context.Context, figures *Figures, slice time.Duration) error {
 	measured := map[string]Operation{}
-	if err := f.micro.ask(ctx, &measured, "round %s", slice); err != nil {
+	if err := f.micro.Ask(ctx, &measured, "round %s", slice); err != nil {
 		return err
 	}
 	for name, m := range measured {
