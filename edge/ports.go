@@ -70,7 +70,7 @@ func (t tool) Online() bool       { return t.Entry.Online }
 
 func (t tool) Progress() bool         { return t.Tool.Progress }
 func (t tool) Capabilities() []string { return t.Tool.Capabilities }
-func (t tool) Headers() []mcp.Header  { return nil }
+func (t tool) Headers() []mcp.Header  { return headers(t.Tool.Headers) }
 
 func (t tool) Judge(arguments []byte) ([]byte, *mcp.Refusal, error) {
 	plan, err := t.CallPlan()
