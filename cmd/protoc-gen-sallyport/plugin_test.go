@@ -115,6 +115,20 @@ service Stock {
     option (sallyport.tool.v1.tool_info) = {name: "no.dots"};
   }
 }`, want: []string{`shop.proto:9:5: shop.v1.Shop/Find: tool_info: the declared name has a character`}},
+		{name: "header options that break rules, at their places", text: `message Routed {
+  string region = 1 [(sallyport.tool.v1.field).header = "Home Region"];
+  repeated string tags = 2 [
+    (sallyport.tool.v1.field) = {header: "Tags"}
+  ];
+}
+service Shop {
+  rpc Find(Routed) returns (Res) {
+    option (sallyport.tool.v1.tool) = {};
+  }
+}`, want: []string{
+			`shop.proto:8:22: shop.v1.Shop/Find: field shop.v1.Routed.region: its header "Home Region" is no name of a header`,
+			`shop.proto:10:5: shop.v1.Shop/Find: field shop.v1.Routed.tags: only a string, an integer or a boolean can be repeated in a header, and it is published as an array; remove its header`,
+		}},
 		{name: "everything at once, in the order of the file", text: `service Shop {
   option (sallyport.tool.v1.service) = {inherits: "Missing"};
   rpc Watch(Req) returns (stream Res);

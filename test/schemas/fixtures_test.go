@@ -45,6 +45,7 @@ var fixtures = []struct{ name, proto string }{
 	{"recursive", `message M { repeated M children = 1; map<string, N> nodes = 2; } message N { M back = 1; N next = 2; }`},
 	{"shared", `message M { S a = 1; S b = 2; repeated S c = 3; } message S { bool x = 1; }`},
 	{"names", `message M { string order_id = 1; string b = 2 [json_name = "Bee"]; string c = 3 [(sallyport.tool.v1.field).name = "the.c-1"]; string to_string = 4; string has_own_property = 5; string constructor = 6; string value_of = 7; string length = 8; }`},
+	{"headers", `message M { string a = 1 [(sallyport.tool.v1.field).header = "A"]; int32 b = 2 [(sallyport.tool.v1.field).header = "B"]; bool c = 3 [(sallyport.tool.v1.field).header = "C"]; int64 d = 4 [(sallyport.tool.v1.field).header = "D"]; E e = 5 [(sallyport.tool.v1.field).header = "E"]; N n = 6; } message N { google.protobuf.Timestamp t = 1 [(sallyport.tool.v1.field).header = "T"]; } enum E { E_UNSPECIFIED = 0; F = 1; }`},
 	{"groups", schematest.Head2 + `message M { optional group Inner = 1 { optional string a = 1; } repeated group Many = 2 { required int32 b = 1; } }`},
 	{"delimited", schematest.Head2023 + `message M { M m = 1 [features.message_encoding = DELIMITED]; int32 a = 2; }`},
 	{"extensions", schematest.Head2 + `message M { optional string a = 1; extensions 100 to 200; } extend M { optional string more = 100; }`},

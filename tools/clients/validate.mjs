@@ -4,10 +4,11 @@ import { createInterface } from "node:readline";
 import Ajv2020 from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 
-// The schemas use the vocabularies of 2020-12 and the formats that ajv-formats has, and nothing else. Own properties:
-// a document has no toString of its own.
+// The schemas use the vocabularies of 2020-12, the formats that ajv-formats has, and MCP's annotation of a property that
+// callers repeat in a header, and nothing else. Own properties: a document has no toString of its own.
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, ownProperties: true, logger: false });
 addFormats(ajv);
+ajv.addKeyword({ keyword: "x-mcp-header", schemaType: "string" });
 
 for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
   const { schema, documents } = JSON.parse(line);
