@@ -38,6 +38,11 @@ type Request struct {
 //
 // What goes along is the participant and the assertion, a deadline, and nothing of the context's outgoing metadata.
 func (d *Dispatcher) Call(ctx context.Context, r *Request) (mem.Buffer, error) {
+	return d.send(ctx, r, nil)
+}
+
+// send sends one call, of a server-streaming function where somebody receives.
+func (d *Dispatcher) send(ctx context.Context, r *Request, receive Receive) (mem.Buffer, error) {
 	if d.state.Load().closed {
 		return nil, notSent(codes.Unavailable, errors.New("the dispatcher is closed"))
 	}
@@ -47,14 +52,14 @@ func (d *Dispatcher) Call(ctx context.Context, r *Request) (mem.Buffer, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(timeout, d.options.MaxTimeout))
 	defer cancel()
-	response, failure := d.call(ctx, r)
+	response, failure := d.call(ctx, r, receive)
 	if failure != nil {
 		return nil, failure
 	}
 	return response, nil
 }
 
-func (d *Dispatcher) call(ctx context.Context, r *Request) (mem.Buffer, *Error) {
+func (d *Dispatcher) call(ctx context.Context, r *Request, receive Receive) (mem.Buffer, *Error) {
 	var (
 		room     [4]*connection // for those tried, on the stack
 		tried    = room[:0]
@@ -85,15 +90,14 @@ func (d *Dispatcher) call(ctx context.Context, r *Request) (mem.Buffer, *Error) 
 		if !m.acquire() {
 			continue // the instance left between the pick and now
 		}
-		response, failure := d.attempt(ctx, r, state.signer, m, now)
-		m.release()
+		response, failure := d.attempt(ctx, r, receive, state.signer, m, now)
 		if failure == nil {
 			return response, nil
 		}
 		last = failure
 		mayRun = mayRun || failure.Executed == ExecutedUnknown
 		switch {
-		case ctx.Err() != nil || failure.Code != codes.Unavailable:
+		case ctx.Err() != nil || failure.Code != codes.Unavailable || failure.received:
 			return fail(failure)
 		case failure.Executed == ExecutedNo:
 			// It never left: another instance, whatever the call does.
@@ -130,8 +134,9 @@ func (d *Dispatcher) secondDoor(r *Request, m *member) error {
 	return nil
 }
 
-// attempt sends the call to one instance.
-func (d *Dispatcher) attempt(ctx context.Context, r *Request, signer *assertion.Signer, m *member, now time.Time) (mem.Buffer, *Error) {
+// attempt sends the call to one instance, which was acquired, and releases it.
+func (d *Dispatcher) attempt(ctx context.Context, r *Request, receive Receive, signer *assertion.Signer, m *member, now time.Time) (mem.Buffer, *Error) {
+	defer m.release() // whatever a receiver does
 	if signer == nil {
 		return nil, notSent(codes.Internal, errors.New("there is no assertion key to sign with yet"))
 	}
@@ -146,6 +151,9 @@ func (d *Dispatcher) attempt(ctx context.Context, r *Request, signer *assertion.
 	}
 	e := &exchange{request: r.Body}
 	e.options = [...]grpc.CallOption{d.codec, d.largest, grpc.Trailer(&e.trailer)}
+	if receive != nil {
+		return d.stream(&callContext{ctx, outgoing}, r, receive, m, client, e)
+	}
 	err = client.Invoke(&callContext{ctx, outgoing}, r.FullMethod, e, e, e.options[:]...)
 	switch {
 	case err == nil:

@@ -15,7 +15,8 @@
 //
 // A call that never left goes to another instance, whatever it does; the instance that did not take it is ejected for
 // a while. A call that left is repeated once, and only where its tool declares that this is safe (registry.md,
-// "Liveness").
+// "Liveness"). The messages of a server-streaming function are handed over as they arrive, and after the first of them
+// nothing is repeated.
 //
 // No lock is taken on a call's path: it reads one atomic pointer to immutable lists. Views replace the lists.
 package dispatch

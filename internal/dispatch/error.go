@@ -15,7 +15,8 @@ const (
 	ExecutedUnknown = "unknown"
 )
 
-// Error says what became of a call that brought no response. Every error of [Dispatcher.Call] is one.
+// Error says what became of a call that brought no response. Every error of [Dispatcher.Call] and [Dispatcher.Stream] is
+// one.
 type Error struct {
 	// Code is the gRPC code: the service's, where it answered, else the dispatcher's own.
 	Code codes.Code
@@ -26,10 +27,16 @@ type Error struct {
 	Disagreement bool
 	// TooLarge says that the response was larger than the edge accepts.
 	TooLarge bool
+	// Fault says, in constant words, what is wrong with the messages of a stream; empty where that is not why it failed.
+	// The code is Internal then.
+	Fault string
 	// Status is the service's own status; nil where the service did not answer.
 	Status *status.Status
 	// Err is the cause, for the log alone: it can hold addresses, and what the service said.
 	Err error
+
+	// received says that a message of the stream had arrived, so that the call must not be repeated.
+	received bool
 }
 
 // Error describes the failure for the log.
