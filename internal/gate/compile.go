@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/sallyport-dev/sallyport/internal/schema"
+	"github.com/sallyport-dev/sallyport/internal/strict"
 )
 
 const (
@@ -36,6 +37,7 @@ type compiler struct {
 	mu     sync.Mutex // held by what compiles after the gate was made
 	names  []string
 	bodies map[*schema.Node]*object
+	limits strict.Limits
 }
 
 // publish lets paths be rendered with the names of what was compiled.
@@ -46,7 +48,14 @@ func (c *compiler) publish() {
 
 func (c *compiler) root(doc *schema.Document) (body, error) {
 	if doc.Root().Kind == schema.Object {
-		return c.object(doc.Root(), doc.Message())
+		o, err := c.object(doc.Root(), doc.Message())
+		if err == nil && doc.OpenAtRoot() {
+			// A copy: the same message may occur within, where the document does say so.
+			root := *o
+			root.quiet = true
+			return &root, nil
+		}
+		return o, err
 	}
 	return c.body(doc.Root(), doc.Message())
 }
@@ -67,6 +76,8 @@ func (c *compiler) object(n *schema.Node, md protoreflect.MessageDescriptor) (*o
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name, err)
 		}
+		compiled.nullable = p.Nullable
+		o.nullable = o.nullable || p.Nullable
 		compiled.step = len(c.names)
 		c.names = append(c.names, p.Name)
 		o.properties[i] = compiled
@@ -130,7 +141,7 @@ func (c *compiler) property(p *schema.Property, md protoreflect.MessageDescripto
 }
 
 func (c *compiler) mapping(n *schema.Node, fd protoreflect.FieldDescriptor) (*mapping, error) {
-	m := &mapping{node: n, tag: tagOf(fd.MapValue()), unsaid: n.Elem.Unsaid}
+	m := &mapping{node: n, tag: tagOf(fd.MapValue()), unsaid: n.Elem.Unsaid, pairs: n.Kind == schema.Pairs}
 	switch fd.MapKey().Kind() {
 	case protoreflect.StringKind:
 		t, err := newText(n.Key, false)
@@ -190,6 +201,9 @@ func (c *compiler) body(n *schema.Node, md protoreflect.MessageDescriptor) (body
 			return duration{n}, nil
 		case schema.FieldMask:
 			return mask{n}, nil
+		case schema.JSONText:
+			inner, err := c.body(n.Inner, md)
+			return &jsonText{n, inner, c.limits}, err
 		}
 	}
 	return nil, fmt.Errorf("message %s has no JSON form of kind %d", md.FullName(), n.Kind)

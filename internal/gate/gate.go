@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sallyport-dev/sallyport/internal/schema"
+	"github.com/sallyport-dev/sallyport/internal/strict"
 )
 
 // Gate judges the arguments of one tool and writes its requests. It is immutable and safe for concurrent use; it takes
@@ -25,11 +26,23 @@ type Request struct {
 	RulesRemain bool
 }
 
-// Compile makes the gate of a document that was derived for an input. An error is a defect of the document, and so of
-// ours.
-func Compile(doc *schema.Document) (*Gate, error) {
+// Option sets something about a gate.
+type Option func(*compiler)
+
+// WithTextLimits sets the limits of JSON texts within arguments, which documents of some dialects have in the place of
+// open values. Without it they are 100 levels, and 1,000 characters for a number.
+func WithTextLimits(l strict.Limits) Option { return func(c *compiler) { c.limits = l } }
+
+var textLimits = strict.Limits{Depth: 100, Number: 1000}
+
+// Compile makes the gate of a document that was derived for an input, or of its spelling in a dialect. An error is a
+// defect of the document, and so of ours.
+func Compile(doc *schema.Document, options ...Option) (*Gate, error) {
 	g := new(Gate)
-	c := &compiler{gate: g, names: slices.Clone(stepNames), bodies: map[*schema.Node]*object{}}
+	c := &compiler{gate: g, names: slices.Clone(stepNames), bodies: map[*schema.Node]*object{}, limits: textLimits}
+	for _, o := range options {
+		o(c)
+	}
 	root, err := c.root(doc)
 	if err != nil {
 		return nil, fmt.Errorf("compile the gate of %s: %w", doc.Message().FullName(), err)

@@ -33,9 +33,13 @@ const (
 	itemStep = iota
 	keyStep
 	typeStep
+	pairKeyStep
+	pairValueStep
 )
 
-var stepNames = []string{itemStep: "[]", keyStep: "{key}", typeStep: typeName}
+var stepNames = []string{
+	itemStep: "[]", keyStep: "{key}", typeStep: typeName, pairKeyStep: pairKey, pairValueStep: pairValue,
+}
 
 // judges are reused between calls: the one place where scratch memory is pooled.
 var judges = sync.Pool{New: func() any { return new(judge) }}

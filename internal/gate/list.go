@@ -110,6 +110,8 @@ type mapping struct {
 	entry  value
 	tag    string // of an entry's value
 	unsaid bool   // of each value
+	// pairs says that the map is spelled as an array of objects with key and value.
+	pairs bool
 }
 
 // key judges the string under the cursor as the key of an entry, and writes it.
@@ -118,6 +120,10 @@ type key interface {
 }
 
 func (m *mapping) value(j *judge, tag string) {
+	if m.pairs {
+		m.pairsValue(j, tag)
+		return
+	}
 	if j.kind() != '{' {
 		j.mismatch(m.node)
 		return
@@ -144,4 +150,83 @@ func (m *mapping) value(j *judge, tag string) {
 		j.remain = true
 	}
 	counted(j, m.node, count, "entry", "entries")
+}
+
+// The members of a pair.
+const (
+	pairKey   = "key"
+	pairValue = "value"
+)
+
+// pairsValue reads an array of pairs.
+func (m *mapping) pairsValue(j *judge, tag string) {
+	if j.kind() != '[' {
+		j.mismatch(m.node)
+		return
+	}
+	var repeated repetitions
+	count := uint64(0)
+	j.push(itemStep, orderInner)
+	for more := j.enter(']'); more; more = j.next(']') {
+		count++
+		m.pair(j, tag, &repeated)
+	}
+	j.pop()
+	if m.unsaid && count > 0 {
+		j.remain = true
+	}
+	counted(j, m.node, count, "entry", "entries")
+	if repeated.found {
+		j.problem(orderWhole, "must have no key twice")
+	}
+}
+
+// pair reads one object with key and value, in whatever order, as an entry.
+func (m *mapping) pair(j *judge, tag string, repeated *repetitions) {
+	if j.kind() != '{' {
+		j.problem(0, "must be an object")
+		j.skip()
+		return
+	}
+	j.tag(tag)
+	entry := j.open()
+	keyed, valued, undeclared := false, false, 0
+	for more := j.enter('}'); more; more = j.next('}') {
+		switch string(j.name()) {
+		case pairKey:
+			keyed = true
+			j.push(pairKeyStep, 0)
+			if j.kind() != '"' {
+				j.mismatch(m.node.Key)
+			} else {
+				repeated.note(j)
+				if text := m.key.key(j); text != "" {
+					j.problem(0, text)
+				}
+			}
+			j.pop()
+		case pairValue:
+			valued = true
+			j.push(pairValueStep, 1)
+			m.entry.value(j, m.tag)
+			j.pop()
+		default:
+			undeclared++
+			j.skip()
+		}
+	}
+	j.close(entry)
+	for _, member := range [...]struct {
+		step  int
+		given bool
+	}{{pairKeyStep, keyed}, {pairValueStep, valued}} {
+		if !member.given {
+			j.push(member.step, member.step-pairKeyStep)
+			j.problem(0, "is required")
+			j.pop()
+		}
+	}
+	if undeclared > 0 {
+		j.problem(2, plural(undeclared, "undeclared property", "undeclared properties")+"; accepted: "+pairKey+", "+pairValue)
+	}
 }

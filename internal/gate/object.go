@@ -18,6 +18,10 @@ type object struct {
 	required, absent []uint64
 	oneofs           []oneof
 	unsaid           bool
+	// nullable says that some property may be null, which then is as good as absent but not missing.
+	nullable bool
+	// quiet says that the published document cannot say that no other property is accepted.
+	quiet bool
 }
 
 type property struct {
@@ -26,6 +30,8 @@ type property struct {
 	tag    string
 	value  value
 	unsaid bool
+	// nullable says that null stands for absence.
+	nullable bool
 }
 
 type oneof struct {
@@ -48,6 +54,10 @@ func (o *object) body(j *judge) {
 // members reads an object. The member named besides, if any, has been dealt with.
 func (o *object) members(j *judge, besides string) {
 	seen := j.set(len(o.properties))
+	nulls := seen
+	if o.nullable {
+		nulls = j.set(len(o.properties))
+	}
 	undeclared, next := 0, 0
 	for more := j.enter('}'); more; more = j.next('}') {
 		name := j.name()
@@ -60,8 +70,13 @@ func (o *object) members(j *judge, besides string) {
 			continue
 		}
 		next = i + 1
-		j.sets[seen+i/64] |= 1 << (i % 64)
 		p := &o.properties[i]
+		if p.nullable && j.kind() == 'n' {
+			j.literal()
+			j.sets[nulls+i/64] |= 1 << (i % 64)
+			continue
+		}
+		j.sets[seen+i/64] |= 1 << (i % 64)
 		if p.unsaid {
 			j.remain = true
 		}
@@ -72,7 +87,7 @@ func (o *object) members(j *judge, besides string) {
 	if o.unsaid {
 		j.remain = true
 	}
-	o.whole(j, seen, undeclared)
+	o.whole(j, seen, nulls, undeclared)
 	j.drop(seen)
 }
 
@@ -97,9 +112,9 @@ func (o *object) find(name []byte, next int) int {
 }
 
 // whole judges what only the whole object shows: what is missing, what excludes each other, what is not declared.
-func (o *object) whole(j *judge, seen, undeclared int) {
+func (o *object) whole(j *judge, seen, nulls, undeclared int) {
 	for w, required := range o.required {
-		for missing := required &^ j.sets[seen+w]; missing != 0; missing &= missing - 1 {
+		for missing := required &^ (j.sets[seen+w] | j.sets[nulls+w]); missing != 0; missing &= missing - 1 {
 			i := w*64 + bits.TrailingZeros64(missing)
 			j.push(o.properties[i].step, i)
 			j.problem(0, "is required")
@@ -135,6 +150,9 @@ func (o *object) whole(j *judge, seen, undeclared int) {
 				declared[i] = o.properties[i].name
 			}
 			text = fmt.Sprintf("%s; accepted: %s", text, names(declared))
+		}
+		if o.quiet {
+			text += "; the schema in this dialect cannot say so here"
 		}
 		j.problem(len(o.properties)+len(o.oneofs), text)
 	}

@@ -54,7 +54,7 @@ func wanted(n *schema.Node) string {
 	switch n.Kind {
 	case schema.Object, schema.Map, schema.OpenObject, schema.AnyMessage:
 		return "an object"
-	case schema.Array, schema.OpenArray:
+	case schema.Array, schema.OpenArray, schema.Pairs:
 		return "an array"
 	case schema.String:
 		return "a string"

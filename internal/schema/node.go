@@ -23,6 +23,7 @@ const (
 	OpenObject             // any JSON object, unjudged within (Struct)
 	OpenArray              // any JSON array, unjudged within (ListValue)
 	AnyMessage             // google.protobuf.Any: an object that names its type
+	Pairs                  // a Map spelled as an array of {key, value} objects, in documents of other dialects
 )
 
 // Form is what the text of a String node spells.
@@ -37,6 +38,7 @@ const (
 	Timestamp             // RFC 3339, years 0001 to 9999
 	Duration              // seconds with up to nine decimals and the suffix s, within Min and Max (of nanoseconds)
 	FieldMask             // paths separated by commas
+	JSONText              // the JSON text of a value that Inner judges, in documents of other dialects
 )
 
 // Literal is one scalar constant of a schema.
@@ -61,6 +63,8 @@ type Node struct {
 	// Type is the full name of the message or enum that the node stands for where it may be moved under $defs;
 	// blank for a node that belongs to one place.
 	Type string
+	// Title is the name of a type that is named and not shown, in documents of other dialects.
+	Title string
 	// Description is the comment of the type itself.
 	Description string
 	// Notes are sentences of ours that every description of the node ends with: what no keyword says.
@@ -76,11 +80,13 @@ type Node struct {
 	// Oneofs of an Object of which at most one member may be present.
 	Oneofs []Oneof
 
-	// Key judges the keys of a Map: a String node.
+	// Key judges the keys of a Map and of Pairs: a String node.
 	Key *Node
-	// Elem is the place of a Map's values and of an Array's items.
+	// Elem is the place of the values of a Map and of Pairs, and of an Array's items.
 	Elem *Place
-	// MinCount and MaxCount bound a Map's entries and an Array's items.
+	// Inner is what a JSONText spells.
+	Inner *Node
+	// MinCount and MaxCount bound the entries of a Map and of Pairs, and an Array's items.
 	MinCount, MaxCount *uint64
 	// Unique demands that no two items of an Array are equal.
 	Unique bool
@@ -122,6 +128,8 @@ type Place struct {
 	Examples    []string // JSON texts
 	// Header is the `x-mcp-header` of the place, or blank. The gate does not know of it.
 	Header string
+	// Nullable says that null may stand here and means absence, in documents of other dialects.
+	Nullable bool
 	// Unsaid says that the value given here, its keys included, has rules that are published as words alone or not at
 	// all, so that protovalidate must judge the request. Rules of its items and of what else is inside it stand at
 	// their own places. Of an input alone.
@@ -162,6 +170,8 @@ type Document struct {
 	profile Profile
 	unsaid  bool
 	headers []Header
+	// openAtRoot is set where a dialect cannot say that the root is closed.
+	openAtRoot bool
 }
 
 // JSON returns the document as compact JSON, the same bytes for the same descriptor and profile at every run. The

@@ -20,25 +20,29 @@ type fragment struct {
 
 // body is a node in pieces. Between head and tail stand the annotations of the place where it is written.
 type body struct {
-	head string
-	tail []fragment
+	head  string
+	tail  []fragment
+	close string
 }
 
 // renderer writes a node graph. Which types stand under $defs is decided before anything is written, by sizes that
 // are computed and not measured: a diamond of types has few nodes and a huge inlined text.
 type renderer struct {
+	style  *Style
 	bodies map[*Node]*body
 	// shared are the nodes under $defs.
 	shared map[*Node]bool
 	order  []*Node // every node with a Type, in the order of first use; the root is not among them unless used again
 }
 
-// render writes the document of a graph. The error names the largest subtree of one that is too large.
+func newRenderer(s *Style) *renderer {
+	return &renderer{style: s, bodies: map[*Node]*body{}, shared: map[*Node]bool{}}
+}
+
+// render writes the canonical document of a graph. The error names the largest subtree of one that is too large.
 func render(root *Place) (text []byte, warnings []string, err error) {
-	r := &renderer{bodies: map[*Node]*body{}, shared: map[*Node]bool{}}
-	r.collect(root)
-	r.shareCycles()
-	size := r.shareLargest(root)
+	r := newRenderer(canonical)
+	size := r.layOut(root)
 	if size > WarnSize {
 		name, part := r.largest(root)
 		if size > MaxSize {
@@ -46,10 +50,20 @@ func render(root *Place) (text []byte, warnings []string, err error) {
 		}
 		warnings = append(warnings, fmt.Sprintf("the schema has %d bytes, more than the %d that hosts handle well; its largest subtree is %s with %d bytes", size, WarnSize, name, part))
 	}
-	var out bytes.Buffer
-	out.Grow(int(size))
-	r.document(&out, root)
-	return out.Bytes(), warnings, nil
+	return r.document(root, size), warnings, nil
+}
+
+// write writes a document whatever its size.
+func (r *renderer) write(root *Place) []byte { return r.document(root, r.layOut(root)) }
+
+// layOut decides what stands under $defs, and gives the document's size.
+func (r *renderer) layOut(root *Place) uint64 {
+	r.collect(root)
+	if r.style.Inline {
+		return r.documentSize(root, r.sizes())
+	}
+	r.shareCycles()
+	return r.shareLargest(root)
 }
 
 // collect builds the body of every node and notes the typed ones in their order.
@@ -65,19 +79,62 @@ func (r *renderer) collect(root *Place) {
 		if r.bodies[n] != nil {
 			return
 		}
-		b := compose(n)
+		style := r.style
+		if p == root {
+			style = r.style.atRoot()
+		}
+		b := compose(n, style)
 		r.bodies[n] = b
 		for i := range b.tail {
 			f := &b.tail[i]
 			if f.use == nil {
 				continue
 			}
-			f.inline = uint64(len(remarks(f.use, false)))
-			f.reference = uint64(len(referenceHead(f.use.Node)) + len(remarks(f.use, true)) + len("}"))
 			step(f.use)
+			f.inline = r.beside(f.use, false)
+			f.reference = r.beside(f.use, true)
 		}
 	}
 	step(root)
+}
+
+// beside is how many bytes a use has beside its node's body: written inline, or with a reference in its place.
+func (r *renderer) beside(p *Place, reference bool) uint64 {
+	var size int
+	if reference {
+		size = len(r.referenceHead(p.Node)) + len(remarks(p, true, r.style)) + len("}")
+	} else {
+		size = len(remarks(p, false, r.style))
+	}
+	if p.Nullable {
+		if head, plain := nullableHead(p, r.bodies[p.Node].head, reference); plain {
+			size += len(head) - len(r.bodies[p.Node].head)
+		} else {
+			size += len(eitherOpening) + len(eitherClosing)
+			if !reference {
+				// The node's own words stand inside, the place's outside.
+				size += len(remarks(&Place{Node: p.Node}, false, r.style)) + len(remarks(p, true, r.style)) - len(remarks(p, false, r.style))
+			}
+		}
+	}
+	return uint64(size)
+}
+
+// A value or null, where `type` cannot say so.
+const (
+	eitherOpening = `{"anyOf":[`
+	eitherClosing = `,{"type":"null"}]`
+)
+
+// nullableHead begins a node that may be null, where its type alone can say so: not for a reference, nor for a node of
+// listed values or without a type.
+func nullableHead(p *Place, head string, reference bool) (string, bool) {
+	n := p.Node
+	if reference || n.Enum != nil || n.Kind == Open || n.Kind == Null || n.Loose {
+		return "", false
+	}
+	name := typeName(n)
+	return strings.Replace(head, `"type":"`+name+`"`, `"type":["`+name+`","null"]`, 1), true
 }
 
 // shareCycles moves every type that can reach itself under $defs.
@@ -121,7 +178,7 @@ func (r *renderer) shareLargest(root *Place) uint64 {
 		var best *Node
 		var most float64
 		for _, n := range r.order {
-			reference := uint64(len(referenceHead(n)) + len("}"))
+			reference := uint64(len(r.referenceHead(n)) + len("}"))
 			if r.shared[n] || uses[n] < 2 || sizes[n] <= reference {
 				continue
 			}
@@ -147,7 +204,7 @@ func (r *renderer) sizes() map[*Node]uint64 {
 			return s
 		}
 		b := r.bodies[n]
-		total := uint64(len(b.head))
+		total := uint64(len(b.head) + len(b.close))
 		for _, f := range b.tail {
 			if f.use == nil {
 				total = add(total, uint64(len(f.text)))
@@ -167,13 +224,13 @@ func (r *renderer) sizes() map[*Node]uint64 {
 }
 
 func (r *renderer) documentSize(root *Place, sizes map[*Node]uint64) uint64 {
-	total := add(sizes[root.Node], uint64(len(remarks(root, false))))
+	total := add(sizes[root.Node], uint64(len(remarks(root, false, r.style.atRoot()))))
 	first := true
 	for n := range r.shared {
-		total = add(total, uint64(len(quote(n.Type))+len(":")+len(remarks(&Place{Node: n}, false))))
+		total = add(total, uint64(len(quote(n.Type))+len(":")+len(remarks(&Place{Node: n}, false, r.style))))
 		total = add(total, sizes[n])
 		if first {
-			total = add(total, uint64(len(`,"$defs":{}`)))
+			total = add(total, uint64(len(`,"":{}`)+len(r.style.definitions())))
 			first = false
 		} else {
 			total = add(total, uint64(len(",")))
@@ -250,13 +307,15 @@ func (r *renderer) largest(root *Place) (string, uint64) {
 	return name, most
 }
 
-func (r *renderer) document(out *bytes.Buffer, root *Place) {
-	r.inline(out, root)
+func (r *renderer) document(root *Place, size uint64) []byte {
+	out := new(bytes.Buffer)
+	out.Grow(int(size))
+	r.inline(out, root, r.style.atRoot())
 	if len(r.shared) == 0 {
-		return
+		return out.Bytes()
 	}
 	out.Truncate(out.Len() - 1) // the root's closing brace
-	out.WriteString(`,"$defs":{`)
+	out.WriteString(`,"` + r.style.definitions() + `":{`)
 	defs := make([]*Node, 0, len(r.shared))
 	for n := range r.shared {
 		defs = append(defs, n)
@@ -268,53 +327,102 @@ func (r *renderer) document(out *bytes.Buffer, root *Place) {
 		}
 		out.WriteString(quote(n.Type))
 		out.WriteByte(':')
-		r.inline(out, &Place{Node: n})
+		r.inline(out, &Place{Node: n}, r.style)
 	}
 	out.WriteString("}}")
+	return out.Bytes()
 }
 
-func (r *renderer) inline(out *bytes.Buffer, p *Place) {
+// inline writes a place with its node.
+func (r *renderer) inline(out *bytes.Buffer, p *Place, s *Style) {
 	b := r.bodies[p.Node]
-	out.WriteString(b.head)
-	out.WriteString(remarks(p, false))
-	for _, f := range b.tail {
-		switch {
-		case f.use == nil:
-			out.WriteString(f.text)
-		case r.shared[f.use.Node]:
-			out.WriteString(referenceHead(f.use.Node))
-			out.WriteString(remarks(f.use, true))
-			out.WriteByte('}')
-		default:
-			r.inline(out, f.use)
+	head := b.head
+	if p.Nullable {
+		var plain bool
+		if head, plain = nullableHead(p, b.head, false); !plain {
+			r.either(out, p, func() { r.inline(out, &Place{Node: p.Node}, s) })
+			return
 		}
 	}
+	out.WriteString(head)
+	text := func(text string) {
+		if out.Bytes()[out.Len()-1] == '{' {
+			text = strings.TrimPrefix(text, ",") // nothing stands before it
+		}
+		out.WriteString(text)
+	}
+	text(remarks(p, false, s))
+	for _, f := range b.tail {
+		if f.use == nil {
+			text(f.text)
+		} else {
+			r.use(out, f.use)
+		}
+	}
+	out.WriteString(b.close)
 }
 
-func referenceHead(n *Node) string { return `{"$ref":` + quote("#/$defs/"+n.Type) }
+// use writes a place within a node.
+func (r *renderer) use(out *bytes.Buffer, p *Place) {
+	if !r.shared[p.Node] {
+		r.inline(out, p, r.style)
+		return
+	}
+	if p.Nullable {
+		r.either(out, p, func() {
+			out.WriteString(r.referenceHead(p.Node))
+			out.WriteByte('}')
+		})
+		return
+	}
+	out.WriteString(r.referenceHead(p.Node))
+	out.WriteString(remarks(p, true, r.style))
+	out.WriteByte('}')
+}
+
+// either writes a value or null, with the words of the place after both.
+func (r *renderer) either(out *bytes.Buffer, p *Place, value func()) {
+	out.WriteString(eitherOpening)
+	value()
+	out.WriteString(eitherClosing)
+	out.WriteString(remarks(p, true, r.style))
+	out.WriteByte('}')
+}
+
+func (r *renderer) referenceHead(n *Node) string {
+	return `{"` + r.style.reference() + `":` + quote("#/"+r.style.definitions()+"/"+n.Type)
+}
 
 // remarks are the keywords that speak of a place to its reader. Written inline, the type's own words complete
 // the place's; beside a reference, the definition says them.
-func remarks(p *Place, reference bool) string {
+func remarks(p *Place, reference bool, s *Style) string {
 	var out strings.Builder
+	put := func(keyword, value string) {
+		if s.Has(keyword) {
+			out.WriteString(`,"` + keyword + `":` + value)
+		}
+	}
 	text := p.Description
 	if !reference {
+		if p.Node.Title != "" {
+			put("title", quote(p.Node.Title))
+		}
 		if text == "" {
 			text = p.Node.Description
 		}
 		text = withNotes(text, p.Node.Notes)
 	}
 	if text = withNotes(text, p.Notes); text != "" {
-		out.WriteString(`,"description":` + quote(text))
+		put("description", quote(text))
 	}
 	if p.Deprecated || !reference && p.Node.Deprecated {
-		out.WriteString(`,"deprecated":true`)
+		put("deprecated", "true")
 	}
 	if len(p.Examples) > 0 {
-		out.WriteString(`,"examples":[` + strings.Join(p.Examples, ",") + `]`)
+		put("examples", `[`+strings.Join(p.Examples, ",")+`]`)
 	}
 	if p.Header != "" {
-		out.WriteString(`,"x-mcp-header":` + quote(p.Header))
+		put("x-mcp-header", quote(p.Header))
 	}
 	if !reference && p.Node.Kind == Open {
 		// An open value has no type to stand before its annotations.

@@ -1,0 +1,200 @@
+package dialect
+
+import (
+	"slices"
+
+	"github.com/sallyport-dev/sallyport/internal/schema"
+)
+
+// inlineBudget is the size in bytes up to which types that occur again are written out again where references are not
+// to be had.
+const inlineBudget = 32 << 10
+
+// Input gives the document by which arguments are published and judged in the dialect. It is canonical itself for
+// [Canonical].
+func (d Dialect) Input(canonical *schema.Document) *schema.Document {
+	return d.respell(canonical, &spellings[d])
+}
+
+// Output gives the document of results. A model generates none, so that the dialect's keywords alone count, and neither
+// closed objects nor required properties.
+func (d Dialect) Output(canonical *schema.Document) *schema.Document {
+	s := spellings[d]
+	s.closed, s.strict = false, false
+	return d.respell(canonical, &s)
+}
+
+func (d Dialect) respell(canonical *schema.Document, s *spelling) *schema.Document {
+	if d == Canonical {
+		return canonical
+	}
+	r := &respeller{spelling: s, copies: map[*schema.Node]*schema.Node{}}
+	root := r.place(canonical.Place())
+	if s.closed && canonical.Root().Kind != schema.Object {
+		// The arguments are an object, and an open one cannot be had: its text is the one property.
+		root.Node = &schema.Node{Kind: schema.Object, Properties: []schema.Property{{
+			Name: schema.WrappedName, Required: true, Place: schema.Place{Node: canonical.Root()},
+		}}}
+	}
+	if s.style.Inline {
+		r.spread(root)
+	} else {
+		root.Node = r.shared(root.Node)
+	}
+	if s.style.Root != nil {
+		r.unsayable(root.Node)
+	}
+	return canonical.Respell(root, &s.style)
+}
+
+// respeller copies a graph. The original is shared by everybody and stays as it is.
+type respeller struct {
+	spelling *spelling
+	copies   map[*schema.Node]*schema.Node
+}
+
+// shared copies a node with all that it leads to. What leads to one node in the original does so in the copy.
+func (r *respeller) shared(n *schema.Node) *schema.Node {
+	if c := r.copies[n]; c != nil {
+		return c
+	}
+	c := new(schema.Node)
+	r.copies[n] = c // before what it leads to, which may lead back
+	*c = *r.node(n)
+	for _, p := range places(c) {
+		p.Node = r.shared(p.Node)
+	}
+	return c
+}
+
+// slot is a place that still holds a node of the original, and the types that it stands within.
+type slot struct {
+	place  *schema.Place
+	within *chain
+}
+
+type chain struct {
+	node  *schema.Node
+	outer *chain
+}
+
+func (c *chain) holds(n *schema.Node) bool {
+	for ; c != nil; c = c.outer {
+		if c.node == n {
+			return true
+		}
+	}
+	return false
+}
+
+// spread writes out every reference below a place, the outermost ones first. A reference that closes a cycle is broken,
+// and so are those to types that were written out before, from when the document is as large as it may be: the deepest
+// ones, that is.
+func (r *respeller) spread(root *schema.Place) {
+	seen := map[*schema.Node]bool{}
+	size := 0
+	queue := []slot{{root, nil}}
+	for len(queue) > 0 {
+		s := queue[0]
+		queue = queue[1:]
+		n := s.place.Node
+		if n.Type != "" && (s.within.holds(n) || seen[n] && size > inlineBudget) {
+			s.place.Node = r.broken(n)
+			size += schema.Cost(s.place, &r.spelling.style)
+			continue
+		}
+		within := s.within
+		if n.Type != "" {
+			seen[n] = true
+			within = &chain{n, within}
+		}
+		s.place.Node = r.node(n)
+		s.place.Node.Type = "" // nothing refers to it
+		size += schema.Cost(s.place, &r.spelling.style)
+		for _, p := range places(s.place.Node) {
+			queue = append(queue, slot{p, within})
+		}
+	}
+}
+
+// broken stands for a type that is named and not shown.
+func (r *respeller) broken(n *schema.Node) *schema.Node {
+	name := simpleName(n.Type)
+	if n.Kind != schema.Object {
+		return r.node(n) // an enum has nothing within
+	}
+	b := &schema.Node{
+		Kind: schema.OpenObject, Title: name, Notes: []string{"Repeats the structure of " + name + ", to any depth."},
+		Deprecated: n.Deprecated,
+	}
+	if r.spelling.closed {
+		// There is no open object here. What cannot be shown cannot be given.
+		b.Kind, b.Notes = schema.Object, []string{"Repeats the structure of " + name + ", which cannot be given at this depth."}
+	}
+	r.say(b)
+	return b
+}
+
+// node copies a node by itself: its places still lead to the original's nodes.
+func (r *respeller) node(n *schema.Node) *schema.Node {
+	c := *n
+	c.Notes = slices.Clone(n.Notes)
+	c.Properties = slices.Clone(n.Properties)
+	for i := range c.Properties {
+		p := &c.Properties[i]
+		p.Place = *r.place(&p.Place)
+		if r.spelling.strict && !p.Required {
+			p.Required, p.Nullable = true, true
+		}
+	}
+	if n.Elem != nil {
+		c.Elem = r.place(n.Elem)
+	}
+	if r.spelling.closed {
+		r.closed(&c, n)
+	}
+	r.say(&c)
+	return &c
+}
+
+// closed turns what has keys of the caller's into what has none.
+func (r *respeller) closed(c, n *schema.Node) {
+	switch n.Kind {
+	case schema.Map:
+		c.Kind = schema.Pairs
+		key := *n.Key
+		key.Notes = slices.Clone(n.Key.Notes)
+		c.Key = &key
+		r.say(&key)
+		c.Notes = append(c.Notes, "One object for each entry, no key twice.")
+	case schema.Open, schema.OpenObject, schema.OpenArray, schema.AnyMessage:
+		*c = schema.Node{
+			Kind: schema.String, Form: schema.JSONText, Inner: n, Description: n.Description, Deprecated: n.Deprecated,
+			Notes: append(slices.Clone(n.Notes), "Give it as the JSON text of "+texts[n.Kind]+"."),
+		}
+	}
+}
+
+var texts = map[schema.Kind]string{
+	schema.Open: "any value", schema.OpenObject: "an object", schema.OpenArray: "an array", schema.AnyMessage: "an object",
+}
+
+// place copies a place by itself.
+func (r *respeller) place(p *schema.Place) *schema.Place {
+	c := *p
+	c.Notes = slices.Clone(p.Notes)
+	r.sayPlace(&c)
+	return &c
+}
+
+// places are the places within a node.
+func places(n *schema.Node) []*schema.Place {
+	var all []*schema.Place
+	for i := range n.Properties {
+		all = append(all, &n.Properties[i].Place)
+	}
+	if n.Elem != nil {
+		all = append(all, n.Elem)
+	}
+	return all
+}
