@@ -2,7 +2,6 @@ package boundary_test
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -92,18 +91,6 @@ func newCounter(t *testing.T, options ...setting) *counter {
 // protocolVersions are the served ones as callers say them; the blank one sends no header, which means 2025-03-26.
 var protocolVersions = []string{"", version20250326, version20250618, version20251125, version20260728}
 
-// The keys of `_meta` that the modern era knows.
-const (
-	keyVersion      = "io.modelcontextprotocol/protocolVersion"
-	keyCapabilities = "io.modelcontextprotocol/clientCapabilities"
-	keyClientInfo   = "io.modelcontextprotocol/clientInfo"
-	keyLogLevel     = "io.modelcontextprotocol/logLevel"
-	keyServerInfo   = "io.modelcontextprotocol/serverInfo"
-)
-
-// serverInfo is who the edge of a house says it is.
-const serverInfo = `{"name":"sallyport","title":"Sallyport","version":"1.2.3"}`
-
 // post is one POST of /mcp. What a field leaves blank is that of a sound request in the version.
 type post struct {
 	// version is spoken as its era does: by a header alone, or by headers and `_meta`.
@@ -127,11 +114,6 @@ type post struct {
 
 // absent leaves out what else would have a sound value.
 const absent = "absent"
-
-// soundMeta is what the modern era demands of `_meta` in a version.
-func soundMeta(version string) string {
-	return `{"` + keyVersion + `":` + quote(version) + `,"` + keyCapabilities + `":{}}`
-}
 
 // body is the JSON-RPC message.
 func (p *post) body() string {
@@ -191,48 +173,6 @@ func (p *post) head(c *counter, body string) []string {
 		}
 	}
 	return out
-}
-
-// routingLines are the headers by which a client of the modern era repeats the method and the tool's name of a body.
-func routingLines(body string) []string {
-	var said struct {
-		Method any `json:"method"`
-		Params any `json:"params"`
-	}
-	if json.NewDecoder(strings.NewReader(body)).Decode(&said) != nil {
-		return nil
-	}
-	var lines []string
-	if method, ok := said.Method.(string); ok && isHeaderText(method) {
-		lines = append(lines, "Mcp-Method: "+method)
-	}
-	params, _ := said.Params.(map[string]any)
-	if name, ok := params["name"].(string); ok && said.Method == "tools/call" && len(name) < 10_000 {
-		lines = append(lines, "Mcp-Name: "+headerValue(name))
-	}
-	return lines
-}
-
-// isHeaderText says whether a header can carry a text as it is.
-func isHeaderText(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; (c < ' ' && c != '\t') || c > '~' {
-			return false
-		}
-	}
-	return text != "" && strings.Trim(text, " \t") == text
-}
-
-// headerValue is how a client writes a tool's name into a header (mcp-protocol.md 1.3).
-func headerValue(text string) string {
-	if isHeaderText(text) && !(strings.HasPrefix(text, "=?base64?") && strings.HasSuffix(text, "?=")) {
-		return text
-	}
-	return encoded(text)
-}
-
-func encoded(text string) string {
-	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?="
 }
 
 // say sends a request and reads the answer.
