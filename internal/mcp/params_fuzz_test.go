@@ -1,7 +1,9 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -74,4 +76,40 @@ func plainText(value string) (string, bool) {
 		return "", false
 	}
 	return text.String(), string([]rune(text.String())) == text.String()
+}
+
+// FuzzFind holds the look-up of an argument to one in what encoding/json reads.
+func FuzzFind(f *testing.F) {
+	for _, seed := range []string{
+		`{"a":{"b":"north"}}`, `{"a":{"b":{}}}`, `{"a":[{"b":1}]}`, `{"a":null}`, `{}`, `[]`, `"a"`, `null`, `{"b":1,"a":{"a":2,"b":3}}`,
+		`{"\u0061":{"\u0062":"x"}}`, ` { "a" : { "b" : [ 1 , 2 ] } } `, `{"a":{"b":1e400}}`, `{"a":{"b":true}}`, `{"a":{"B":1}}`,
+	} {
+		f.Add([]byte(seed), "a", "b")
+	}
+	f.Add([]byte(`{"":{"é":"\ud83d\ude00"}}`), "", "é")
+	f.Fuzz(func(t *testing.T, document []byte, first, second string) {
+		if !wellFormed(document, DefaultMaxJSONDepth, DefaultMaxJSONNumber) {
+			return // the decoder has refused it
+		}
+		got := find(document, []string{first, second})
+		var want any = json.RawMessage(document)
+		for _, name := range []string{first, second} {
+			var object map[string]json.RawMessage
+			raw, _ := want.(json.RawMessage)
+			if json.Unmarshal(raw, &object) != nil || object == nil || object[name] == nil {
+				want = nil
+				break
+			}
+			want = object[name]
+		}
+		if want == nil {
+			if got != nil {
+				t.Fatalf("%s: found %s", document, got)
+			}
+			return
+		}
+		if !bytes.Equal(got, want.(json.RawMessage)) {
+			t.Fatalf("%s: found %q, want %q", document, got, want)
+		}
+	})
 }
