@@ -14,7 +14,6 @@ import (
 func TestIngress_streamsFrameByFrame(t *testing.T) {
 	h := newHouse(t)
 	n := startNginx(t, []*edge{h.startEdge()})
-	h.needProgress(t, n)
 	const signs = 5
 	for _, version := range versions {
 		t.Run(version.name, func(t *testing.T) {
@@ -82,7 +81,6 @@ func TestIngress_streamsFrameByFrame(t *testing.T) {
 func TestIngress_streamsSideBySide(t *testing.T) {
 	h := newHouse(t)
 	n := startNginx(t, []*edge{h.startEdge()})
-	h.needProgress(t, n)
 	const streams = 3
 	proceed := make(chan struct{})
 	h.depot.on("Watch", func(c *call) error {
@@ -113,13 +111,5 @@ func TestIngress_streamsSideBySide(t *testing.T) {
 			t.Errorf("stream %d ended with %s", i, got)
 		}
 		f.end()
-	}
-}
-
-// needProgress is temporary: see below.
-func (h *house) needProgress(t *testing.T, n *nginx) {
-	t.Helper()
-	if got := h.client(t, n, true).post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); !strings.Contains(got.body, h.tools["Watch"]) {
-		t.Skip("progress is not served yet")
 	}
 }
