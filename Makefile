@@ -92,4 +92,4 @@ ci: ## what CI runs
 	bash .ci/run
 
 clean: ## remove what was built, and the data of make run
-	rm -rf bin .sallyport tools/node_modules
+	rm -rf bin .sallyport tools/node_modules test/conformance/node_modules

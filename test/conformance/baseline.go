@@ -57,7 +57,7 @@ func parseBaseline(text string) ([]expectation, error) {
 		all = append(all, e)
 	}
 	if len(all) == 0 {
-		problems = append(problems, errors.New("it lists nothing below server:"))
+		problems = append(problems, errors.New("it lists nothing below the key server"))
 	}
 	return all, errors.Join(problems...)
 }

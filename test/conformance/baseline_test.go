@@ -28,7 +28,7 @@ func TestParseBaseline(t *testing.T) {
 		{"not sorted", "server:\n  - b:x # prompts: there are none\n  - a:x # prompts: there are none\n", nil, "line 3: a:x does not come after b:x"},
 		{"another key", "client:\n", nil, "line 1: want a comment or server:"},
 		{"a second key", "server:\n  - a:x # prompts: there are none\nclient:\n", nil, "line 3: want"},
-		{"nothing listed", "server:\n", nil, "nothing below server:"},
+		{"nothing listed", "server:\n", nil, "nothing below the key server"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got, err := parseBaseline(row.text)
