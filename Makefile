@@ -11,7 +11,7 @@ STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 TESTFLAGS   ?=
 PACKAGES    ?= ./...
 
-.PHONY: help run test race fuzz fuzz-boundary lint gen check-gen api-baseline docs bench build ci clean
+.PHONY: help run test conformance race fuzz fuzz-boundary lint gen check-gen api-baseline docs bench build ci clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -30,6 +30,13 @@ tools/node_modules/.stamp: tools/package.json tools/package-lock.json
 	  (cd tools && npm install --no-save --ignore-scripts --no-progress --loglevel=error) && touch $@; \
 	elif [ -n "$$CI" ]; then echo "npm is not installed: CI needs it" >&2; exit 1; \
 	else echo "SKIP: npm is not installed, so tests with Node clients and buf are skipped" >&2; fi
+
+# The conformance suite needs a newer Node than the rest; npm installs both, into a folder of their own.
+test/conformance/node_modules/.stamp: test/conformance/package.json test/conformance/package-lock.json
+	@cd test/conformance && npm ci --ignore-scripts --no-progress --loglevel=error >&2 && touch node_modules/.stamp
+
+conformance: test/conformance/node_modules/.stamp ## run the official MCP conformance suite
+	@go run ./test/conformance
 
 test: tools/node_modules/.stamp ## run the tests
 	$(GOTESTSUM) --format pkgname --format-hide-empty-pkg -- $(TESTFLAGS) $(PACKAGES)
@@ -85,4 +92,4 @@ ci: ## what CI runs
 	bash .ci/run
 
 clean: ## remove what was built, and the data of make run
-	rm -rf bin .sallyport tools/node_modules
+	rm -rf bin .sallyport tools/node_modules test/conformance/node_modules

@@ -101,15 +101,24 @@ func (t tool) Explain(arguments []byte, f *mcp.Failure) (string, bool) {
 	return redact.Text(f.Code), redact.Correctable(f.Code)
 }
 
-func (t tool) Dispatch(ctx context.Context, p *participant.Participant, request []byte, _ func(mcp.Sign)) (mem.Buffer, error) {
-	response, err := t.dispatcher.Call(ctx, &dispatch.Request{
+func (t tool) Dispatch(ctx context.Context, p *participant.Participant, request []byte, report func(mcp.Sign)) (mem.Buffer, error) {
+	call := &dispatch.Request{
 		Participant: p,
 		Service:     t.Service,
 		FullMethod:  t.Tool.FullMethod,
 		RepeatSafe:  t.Tool.RepeatSafe,
 		Timeout:     t.Tool.Timeout,
 		Body:        request,
-	})
+	}
+	var (
+		response mem.Buffer
+		err      error
+	)
+	if t.Tool.Progress {
+		response, err = t.stream(ctx, call, report)
+	} else {
+		response, err = t.dispatcher.Call(ctx, call)
+	}
 	if err == nil {
 		return response, nil
 	}
@@ -122,6 +131,22 @@ func (t tool) Dispatch(ctx context.Context, p *participant.Participant, request 
 		NotExecuted:  failure.Executed == dispatch.ExecutedNo,
 		TooLarge:     failure.TooLarge,
 		Disagreement: failure.Disagreement,
+		Fault:        failure.Fault,
 		Err:          failure,
 	}
+}
+
+// stream calls a tool that has progress. Its response is the message that holds the result.
+func (t tool) stream(ctx context.Context, call *dispatch.Request, report func(mcp.Sign)) (mem.Buffer, error) {
+	plan, err := t.CallPlan()
+	if err != nil {
+		return nil, err
+	}
+	return t.dispatcher.Stream(ctx, call, func(message []byte) (bool, error) {
+		step, err := plan.ReadStep(message)
+		if err == nil && !step.Last && report != nil {
+			report(mcp.Sign(step.Sign))
+		}
+		return step.Last, err
+	})
 }

@@ -17,6 +17,8 @@ type CallPlan struct {
 	// rules judge what the gate leaves to protovalidate; nil where it leaves nothing.
 	rules   *rules.Rules
 	results *transcode.Results
+	// progress reads the messages of a stream; nil where the function has one response.
+	progress *transcode.Progress
 }
 
 // compileCalls compiles the plan of a function. An error is a defect of the contract or of ours: what is published
@@ -32,6 +34,11 @@ func compileCalls(t *contract.Tool) (p *CallPlan, err error) {
 	}
 	if p.results, err = transcode.CompileResults(t.Result, t.Profile, t.Descriptor.Input()); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Resource(), err)
+	}
+	if t.Progress {
+		if p.progress, err = transcode.CompileProgress(t.Descriptor.Output()); err != nil {
+			return nil, fmt.Errorf("%s: %w", t.Resource(), err)
+		}
 	}
 	return p, nil
 }
@@ -50,10 +57,22 @@ func (p *CallPlan) Judge(arguments []byte) (request []byte, refusal *gate.Refusa
 	return accepted.Wire, nil
 }
 
+// ReadStep reads one message of the stream of a function that has progress. An error is the service's fault; its text may
+// quote the message and is for the log alone.
+func (p *CallPlan) ReadStep(message []byte) (transcode.Step, error) { return p.progress.Read(message) }
+
 // AppendResult appends the members of the result object that the response is, without braces: the structured content
 // first, where there is any, then the content blocks, then isError where the service authored an error, which isError
-// reports as well. On an error dst is returned as it was; the service sent what its contract does not allow, and the
-// error's text may quote it and is for the log alone.
+// reports as well. The response of a function that has progress is the message of its stream that holds the result. On an
+// error dst is returned as it was; the service sent what its contract does not allow, and the error's text may quote it
+// and is for the log alone.
 func (p *CallPlan) AppendResult(dst, response []byte) (result []byte, isError bool, err error) {
+	if p.progress != nil {
+		step, err := p.progress.Read(response)
+		if err != nil {
+			return dst, false, err
+		}
+		response = step.Result
+	}
 	return p.results.AppendResult(dst, response)
 }

@@ -80,3 +80,37 @@ func TestCallPlan_rendersResults(t *testing.T) {
 		t.Errorf("a cut response gives %s, %v", got, err)
 	}
 }
+
+// A function with progress is listed with the schema of its result, and its plan tells signs from the result.
+func TestCallPlan_readsProgress(t *testing.T) {
+	h := open(t, nil)
+	digest := h.contract(header + `
+import "sallyport/tool/v1/content.proto";
+message Step { oneof step { sallyport.tool.v1.Progress progress = 1; Response result = 2; } }
+service OrderService { rpc Export(Request) returns (stream Step) { option (sallyport.tool.v1.tool) = {progress: true}; } }`)
+	e, ok := h.show(newWorld().serves(zone, orders, digest).view()).Resolve(app, hash(zone, orders, "Export"))
+	if !ok || !e.Tool.Progress || !strings.Contains(string(e.Definition()), `"outputSchema":{"type":"object","properties":{"id":`) {
+		t.Fatalf("got %+v, %t", e, ok)
+	}
+	plan, err := e.CallPlan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err := plan.ReadStep([]byte("\x0a\x09\x09\x00\x00\x00\x00\x00\x00\x00\x40"))
+	if err != nil || step.Last || step.Sign.Progress != 2 {
+		t.Errorf("got %+v, %v", step, err)
+	}
+	last := []byte("\x12\x06\x0a\x04A-17")
+	if step, err := plan.ReadStep(last); err != nil || !step.Last {
+		t.Errorf("got %+v, %v", step, err)
+	}
+	got, isError, err := plan.AppendResult([]byte("{"), last)
+	if want := `{"structuredContent":{"id":"A-17"},"content":[{"type":"text","text":"{\"id\":\"A-17\"}"}]`; string(got) != want || isError || err != nil {
+		t.Errorf("got  %s, %t, %v\nwant %s", got, isError, err, want)
+	}
+	for _, broken := range []string{"", "\x12\x06\x0a\x04", "\x12\x04\x0a\x04A-"} {
+		if got, _, err := plan.AppendResult([]byte("{"), []byte(broken)); string(got) != "{" || err == nil {
+			t.Errorf("%q gives %s, %v", broken, got, err)
+		}
+	}
+}

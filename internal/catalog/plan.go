@@ -153,8 +153,6 @@ func compileTool(t *contract.Tool) *toolPlan {
 		p.hidden = t.Denied
 	case t.Restricted != "":
 		p.hidden = t.Restricted + ", which this edge cannot judge yet"
-	case t.Progress:
-		p.hidden = "its progress stream is not served by this edge yet"
 	}
 	if p.hidden != "" {
 		return p

@@ -26,6 +26,7 @@ const (
 	codeUnauthenticated = http.StatusUnauthorized
 	codeUnavailable     = http.StatusServiceUnavailable
 	codeTimeout         = http.StatusRequestTimeout
+	codeOverdue         = http.StatusGatewayTimeout
 )
 
 // answer is what one request gets: the bytes to write, and how that settles.
@@ -122,41 +123,3 @@ func appendString(b []byte, text string) []byte {
 	b, _ = jsontext.AppendQuote(b, text)
 	return b
 }
-
-// write is the one terminal write of a request. A failed write is the transport's affair: net/http ends the
-// connection, and there is nobody left to tell.
-func (a *answer) write(w http.ResponseWriter) {
-	h := w.Header()
-	h["Cache-Control"] = noStore
-	h["X-Content-Type-Options"] = noSniff
-	for _, extra := range a.headers {
-		h.Set(extra.name, extra.value)
-	}
-	if len(a.body) > 0 {
-		h["Content-Type"] = applicationJSON
-	}
-	// net/http counts a short body itself, and without allocating.
-	if length := len(a.body) + len(a.shared); length > countedBody {
-		h["Content-Length"] = []string{strconv.Itoa(length)}
-	}
-	w.WriteHeader(a.status)
-	if a.shared == nil {
-		_, _ = w.Write(a.body)
-		return
-	}
-	for _, part := range [...][]byte{a.body[:a.sharedAt], a.shared, a.body[a.sharedAt:]} {
-		if _, err := w.Write(part); err != nil {
-			return
-		}
-	}
-}
-
-// countedBody is a length up to which net/http holds a body back until it is whole, in HTTP/1 and in HTTP/2.
-const countedBody = 2048
-
-// Header values that every answer shares; net/http reads them only.
-var (
-	noStore         = []string{"no-store"}
-	noSniff         = []string{"nosniff"}
-	applicationJSON = []string{"application/json"}
-)

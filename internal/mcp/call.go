@@ -3,6 +3,8 @@ package mcp
 import (
 	"context"
 	"errors"
+	"net/http"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/grpc/codes"
@@ -63,16 +65,58 @@ func (x *exchange) callTool() *answer {
 	if refusal != nil {
 		return x.toolError(refusal.Text, metaCorrectable, boolean(refusal.Correctable), lifecycle.InputValidation)
 	}
-	response, err := tool.Dispatch(x.r.Context(), x.participant, request, nil)
-	if err != nil {
-		var failure *Failure
-		if !errors.As(err, &failure) {
-			return x.fault("dispatch the call", lifecycle.Internal, err)
-		}
-		return x.failure(arguments, failure)
+	return x.dispatch(request, arguments)
+}
+
+// dispatch sends the call and renders what came of it. The call ends with the request: when the caller leaves, or does
+// not take its progress, and at the request's deadline, where there is one.
+func (x *exchange) dispatch(request []byte, arguments jsontext.Value) *answer {
+	ctx, report := x.r.Context(), (func(Sign))(nil)
+	if limit := x.h.options.RequestTimeout; limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, x.started.Add(limit))
+		defer cancel()
 	}
-	defer response.Free()
+	if x.tool.Progress() && x.message.params.meta.progressToken != nil && acceptsEvents(x.r.Header["Accept"]) {
+		var whole context.Context
+		x.stream, whole = x.newStream(ctx)
+		ctx, report = whole, x.stream.report
+	}
+	response, err := x.tool.Dispatch(ctx, x.participant, request, report)
+	if err == nil {
+		defer response.Free()
+	}
+	var failure *Failure
+	errors.As(err, &failure)
+	switch {
+	case x.overdue():
+		return x.tooLate(failure)
+	case failure != nil:
+		return x.failure(arguments, failure)
+	case err != nil:
+		return x.fault("dispatch the call", lifecycle.Internal, err)
+	}
 	return x.result(response.ReadOnlyData())
+}
+
+// overdue says that the request's deadline has passed. What arrives later is dropped.
+func (x *exchange) overdue() bool {
+	limit := x.h.options.RequestTimeout
+	return limit > 0 && time.Since(x.started) >= limit
+}
+
+// tooLate answers a request whose deadline has passed (lifecycle.md, "Cancellation and progress").
+func (x *exchange) tooLate(f *Failure) *answer {
+	text := overdueText + mayHaveRunText
+	if f != nil && f.NotExecuted {
+		text = overdueText + didNotRunText
+	}
+	return &answer{
+		status:  http.StatusGatewayTimeout,
+		body:    errorBody(x.message.id, &problem{code: codeOverdue, message: text}),
+		outcome: lifecycle.Failed,
+		class:   lifecycle.Deadline,
+	}
 }
 
 // toolName is the name that the call asks for. Whatever is not a name resolves to nothing, on the same path as a name
@@ -130,7 +174,7 @@ func (x *exchange) failure(arguments []byte, f *Failure) *answer {
 			"tool", x.tool.Resource())
 		return x.fail(unknownTool, lifecycle.Authorization)
 	}
-	if errors.Is(ctx.Err(), context.Canceled) {
+	if x.left() {
 		// The caller left: whatever is said reaches nobody, and no service is to blame.
 		f = &Failure{Code: codes.Canceled, NotExecuted: f.NotExecuted}
 	}
@@ -139,8 +183,11 @@ func (x *exchange) failure(arguments []byte, f *Failure) *answer {
 	}
 	say := statusOf(f.Code)
 	if say.internal {
-		x.h.log.ErrorContext(ctx, "a service failed", "reference", x.reference, "tool", x.tool.Resource(),
-			"code", f.Code.String())
+		log := x.h.log.With("reference", x.reference, "tool", x.tool.Resource(), "code", f.Code.String())
+		if f.Fault != "" {
+			log = log.With("fault", f.Fault)
+		}
+		log.ErrorContext(ctx, "a service failed")
 		x.h.log.DebugContext(ctx, "cause", "reference", x.reference, "error", f.Err)
 		return x.toolError(internalText(x.reference), "", nil, say.class)
 	}

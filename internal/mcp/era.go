@@ -149,12 +149,10 @@ func (x *exchange) negotiateLegacy() *answer {
 	return x.refuseVersion()
 }
 
-// refuseVersion names the served versions. What was asked for is named only where the text is ours too.
+// refuseVersion names the served versions. What the header asked for is named only where the text is ours too; a body
+// that asked for something else was refused before.
 func (x *exchange) refuseVersion() *answer {
 	requested, _ := x.versionHeader()
-	if v := unquoteString(x.message.params.meta.protocolVersion); v != nil {
-		requested = string(v)
-	}
 	if !slices.Contains(knownVersions, requested) {
 		requested = "unrecognised"
 	}

@@ -161,6 +161,7 @@ func New(o Options) (*Handler, error) {
 // exchange is one request on its way through: each step establishes its facts here once. Exchanges are reused.
 type exchange struct {
 	h       *Handler
+	w       http.ResponseWriter
 	r       *http.Request
 	started time.Time
 
@@ -172,6 +173,8 @@ type exchange struct {
 	version     string
 	tool        Tool
 	reference   string
+	// stream is the progress of the call; nil where nobody listens to it.
+	stream *stream
 
 	// in is the request's body, out the buffer of the answer's. Both keep their memory from one request to the next.
 	in, out []byte
@@ -199,19 +202,14 @@ func (x *exchange) release() {
 	exchanges.Put(x)
 }
 
-// ServeHTTP answers one request: one answer, one write, one settlement.
+// ServeHTTP answers one request: one answer, one delivery, one settlement.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := exchanges.Get().(*exchange)
-	x.h, x.r, x.started, x.reference = h, r, time.Now(), newReference()
+	x.h, x.w, x.r, x.started, x.reference = h, w, r, time.Now(), newReference()
 	if h.door.cors {
 		h.door.share(w.Header(), r)
 	}
-	a := x.answerSafely(w)
-	if r.Context().Err() != nil {
-		a.outcome, a.class = lifecycle.Cancelled, lifecycle.Transport
-	}
-	a.write(w)
-	x.settle(a)
+	x.settle(x.deliver(x.answerSafely(w)))
 	x.release()
 }
 
@@ -335,19 +333,22 @@ func (x *exchange) readBody(w http.ResponseWriter) *answer {
 	// A writer that knows no deadlines is not a network connection, and has no slow body either.
 	deadlines := control.SetReadDeadline(x.started.Add(x.h.options.BodyTimeout)) == nil
 	err := x.fill(w)
-	if deadlines {
-		_ = control.SetReadDeadline(time.Time{})
-	}
 	if err == nil {
+		if deadlines {
+			_ = control.SetReadDeadline(time.Time{})
+		}
 		return nil
 	}
+	// The deadline stands, and so bounds how long net/http looks for the end of what was not read.
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
 		return tooLarge()
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		a := headRefusal(http.StatusRequestTimeout, "The body took too long to arrive.")
-		a.header("Connection", "close")
+		if x.r.ProtoMajor == 1 { // of HTTP/2, only the stream is at its end
+			a.header("Connection", "close")
+		}
 		return a
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return headRefusal(http.StatusBadRequest, "The body is shorter than its Content-Length.")

@@ -37,13 +37,15 @@ type tool struct {
 	judge        func(arguments []byte) ([]byte, error)
 	result       func(dst []byte) ([]byte, bool, error)
 	explain      func(arguments []byte, f *mcp.Failure) (string, bool)
+	// progress makes a tool with progress; report is never nil.
+	progress func(ctx context.Context, report func(mcp.Sign)) ([]byte, error)
 }
 
 func (t *tool) Resource() string   { return "srv://system-api~test.v1.Service/" + t.name }
 func (t *tool) ResultType() string { return "test.v1.Response" }
 func (t *tool) Online() bool       { return !t.offline }
 
-func (t *tool) Progress() bool         { return false }
+func (t *tool) Progress() bool         { return t.progress != nil }
 func (t *tool) Capabilities() []string { return t.capabilities }
 func (t *tool) Headers() []mcp.Header  { return t.headers }
 
@@ -55,7 +57,14 @@ func (t *tool) Judge(arguments []byte) ([]byte, *mcp.Refusal, error) {
 	return request, t.refusal, err
 }
 
-func (t *tool) Dispatch(ctx context.Context, _ *participantv1.Participant, request []byte, _ func(mcp.Sign)) (mem.Buffer, error) {
+func (t *tool) Dispatch(ctx context.Context, _ *participantv1.Participant, request []byte, report func(mcp.Sign)) (mem.Buffer, error) {
+	if t.progress != nil {
+		if report == nil {
+			report = func(mcp.Sign) {}
+		}
+		response, err := t.progress(ctx, report)
+		return mem.SliceBuffer(response), err
+	}
 	if t.call == nil {
 		return mem.SliceBuffer(request), nil
 	}

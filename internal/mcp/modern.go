@@ -24,7 +24,7 @@ func (x *exchange) negotiateModern() *answer {
 	if problem := p.incomplete(); problem != nil {
 		return x.badEnvelope(problem, lifecycle.Envelope)
 	}
-	if header, present := x.versionHeader(); !present || header != string(unquote(p.meta.protocolVersion)) {
+	if !x.repeats(protocolHeader, unquote(p.meta.protocolVersion)) {
 		return x.badEnvelope(versionMismatch, lifecycle.Negotiation)
 	}
 	if refusal := x.agree(); refusal != nil {
@@ -36,19 +36,19 @@ func (x *exchange) negotiateModern() *answer {
 	return nil
 }
 
-// negotiateNotification asks less of a message that gets no answer: what it says of its version and method must agree,
-// and `_meta` may be missing, as clients leave it out.
+// negotiateNotification asks less of a message that gets no answer: which headers it needs is not defined, so that only
+// a version that is not served is refused (mcp-protocol.md 1.3; 1.5, rung 10).
 func (x *exchange) negotiateNotification() *answer {
 	header, present := x.versionHeader()
-	if v := x.message.params.meta.protocolVersion; v != nil && (!present || header != string(unquoteString(v))) {
-		return x.badEnvelope(versionMismatch, lifecycle.Negotiation)
+	if !present {
+		return nil
 	}
-	if refusal := x.agree(); refusal != nil {
-		return refusal
+	all := x.h.versions()
+	i := slices.Index(all, header)
+	if i < 0 {
+		return x.refuseVersion()
 	}
-	if x.r.Header[methodHeader] != nil && !x.repeats(methodHeader, x.message.method) {
-		return x.badEnvelope(methodMismatch, lifecycle.Envelope)
-	}
+	x.version = all[i]
 	return nil
 }
 

@@ -28,8 +28,10 @@ func headerText(values []string) (text []byte, ok bool) {
 	value := values[0]
 	if len(value) >= len(encodedOpening)+len(encodedClosing) &&
 		strings.HasPrefix(value, encodedOpening) && strings.HasSuffix(value, encodedClosing) {
-		text, err := base64.StdEncoding.Strict().DecodeString(value[len(encodedOpening) : len(value)-len(encodedClosing)])
-		return text, err == nil && utf8.Valid(text)
+		encoded := value[len(encodedOpening) : len(value)-len(encodedClosing)]
+		text, err := base64.StdEncoding.Strict().DecodeString(encoded)
+		// The decoder passes over line breaks.
+		return text, err == nil && utf8.Valid(text) && !strings.ContainsAny(encoded, "\r\n")
 	}
 	for i := range len(value) {
 		if c := value[i]; (c < ' ' && c != '\t') || c > '~' {

@@ -112,6 +112,9 @@ type Failure struct {
 	TooLarge bool
 	// Disagreement says that the second door refused what the first let through: the caller learns nothing of the tool.
 	Disagreement bool
+	// Fault says in constant words of ours how a service that answered broke its contract; empty otherwise. It may be
+	// logged, and the code is Internal then.
+	Fault string
 	// Err is the cause, for operators only; it may hold data of caller and service.
 	Err error
 }

@@ -57,6 +57,8 @@ const (
 
 const offlineText = "The tool is offline: no instance of its service is running." + didNotRunText
 
+const overdueText = "The request took longer than this edge allows."
+
 const tooLargeText = "The service's response is larger than this edge accepts: ask for less at once."
 
 // internalText is the one text of every internal error.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/sallyport-dev/sallyport/internal/schema"
 	"github.com/sallyport-dev/sallyport/internal/schema/schematest"
@@ -215,6 +216,30 @@ message S {` + large.String() + `}`, 1},
 			t.Errorf("said: %v", err)
 		}
 	})
+}
+
+// TestInput_headersOfRandomContracts reads drawn documents as a client does.
+func TestInput_headersOfRandomContracts(t *testing.T) {
+	contracts := rapid.Custom(schematest.RandomMessage)
+	count := 0
+	for seed := range 300 {
+		md := contracts.Example(seed)
+		doc, _, err := schema.Input(md, profile(t, schema.BuiltinIDs()[seed%4]))
+		if err != nil {
+			var problem *schema.HeaderProblem
+			if errors.As(err, &problem) {
+				t.Errorf("seed %d: %v", seed, err)
+			}
+			continue
+		}
+		count += len(doc.Headers())
+		if diff := cmp.Diff(names(doc.Headers()), publishedHeaders(t, doc.JSON())); diff != "" {
+			t.Errorf("seed %d (-want +got):\n%s\n%s", seed, diff, schematest.Source(md))
+		}
+	}
+	if count < 20 {
+		t.Errorf("%d headers in all: too few to tell anything", count)
+	}
 }
 
 // names are the headers of a document with their types, as publishedHeaders finds them.

@@ -68,7 +68,14 @@ func (h *house) callAs(c credentials, version, tool, arguments string) response 
 	h.t.Helper()
 	id := strconv.FormatInt(h.nextID.Add(1), 10)
 	before := h.witness.count()
-	r := h.post(callBody(id, tool, arguments), c.headers(version))
+	body := string(callBody(id, tool, arguments))
+	headers := c.headers(version)
+	if version == version20260728 {
+		body = modernized(body)
+		headers.Set("Mcp-Method", "tools/call")
+		headers.Set("Mcp-Name", headerValue(tool))
+	}
+	r := h.post([]byte(body), headers)
 	if h.witness.count() != before {
 		r.seen = h.witness.last()
 	}

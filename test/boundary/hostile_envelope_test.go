@@ -1,6 +1,7 @@
 package boundary_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -131,8 +132,7 @@ func messages() []payload {
 // responses are messages that answer a request of the edge, which makes none: dropped in the legacy era, no message in
 // the modern one (mcp-protocol.md 1.1).
 func responses() []payload {
-	dropped := accepted()
-	dropped.ModernCode = -32600
+	dropped := accepted().but(noMessage(""))
 	return bodies("posted responses",
 		body{"result", `{"jsonrpc":"2.0","id":"$V","result":{"$K":1}}`, dropped},
 		body{"result of a number", `{"jsonrpc":"2.0","id":$N,"result":null}`, dropped},
@@ -179,13 +179,21 @@ func methods() []payload {
 		if name == "" {
 			name = "empty"
 		}
-		out = append(out, bodies(family, body{name, rpc(method, `{"uri":"$V","name":"$K","level":"debug"}`), inBand(-32601)})...)
+		w := inBand(-32601)
+		var said string
+		if err := json.Unmarshal([]byte(`"`+method+`"`), &said); err != nil || !isHeaderText(said) {
+			w = w.but(ofTheEnvelope(-32020)) // no header can repeat it
+		} else if method == "server/discover" {
+			w = w.but(answered())
+		}
+		out = append(out, bodies(family, body{name, rpc(method, `{"uri":"$V","name":"$K","level":"debug"}`), w})...)
 	}
+	unknownOrWrong := inBand(-32601).but(ofTheEnvelope(-32602))
 	return append(out, bodies(family,
-		body{"unknown, with params that are an array", rpc("$V", `["$K"]`), inBand(-32601)},
-		body{"unknown, with params that are text", rpc("$V", `"$K"`), inBand(-32601)},
-		body{"unknown, with _meta that is text", rpc("$V", `{"_meta":"$K"}`), inBand(-32601)},
-		body{"known, by escapes", rpc(`p\u0069ng`, `{"x":"$V"}`), answered()},
+		body{"unknown, with params that are an array", rpc("$V", `["$K"]`), unknownOrWrong},
+		body{"unknown, with params that are text", rpc("$V", `"$K"`), unknownOrWrong},
+		body{"unknown, with _meta that is text", rpc("$V", `{"_meta":"$K"}`), unknownOrWrong},
+		body{"known, by escapes", rpc(`p\u0069ng`, `{"x":"$V"}`), answered().but(want{Status: 404, Code: -32601, ID: "1"})},
 		body{"known, by an escaped solidus", rpc(`tools\/list`, `{"x":"$V"}`), answered()},
 	)...)
 }
@@ -196,40 +204,57 @@ func paramsShapes() []payload {
 	for _, method := range []string{"ping", "tools/list", "initialize"} {
 		for _, params := range []string{`null`, `["$V"]`, `[]`, `"$V"`, `$N`, `true`, `false`, `1.5`} {
 			text := strings.TrimSuffix(rpc(method, params), "}") + `,"x":"$V"}`
-			out = append(out, bodies(family, body{method + " with " + params, text, inBand(-32602)})...)
+			out = append(out, bodies(family, body{method + " with " + params, text, wrongParams()})...)
 		}
 	}
 	for _, meta := range []string{`null`, `["$K"]`, `[]`, `"$K"`, `$N`, `true`} {
 		for _, method := range []string{"ping", "tools/list", "initialize"} {
 			params := `{"protocolVersion":"2025-11-25","x":"$V","_meta":` + meta + `}`
-			out = append(out, bodies("_meta", body{method + " with " + meta, rpc(method, params), inBand(-32602)})...)
+			out = append(out, bodies("_meta", body{method + " with " + meta, rpc(method, params), wrongParams()})...)
 		}
 	}
-	for _, m := range []struct{ name, meta string }{
-		{"empty", `{}`},
-		{"unknown", `{"$K":"$V"}`},
-		{"progressToken of text", `{"progressToken":"$V"}`},
-		{"progressToken of a number", `{"progressToken":$N}`},
-		{"reserved prefix", `{"io.modelcontextprotocol/$K":"$V"}`},
-		{"our own keys", `{"dev.sallyport/executed":"$V","dev.sallyport/correctable":"$K","dev.sallyport/type":1}`},
-		{"trace", `{"traceparent":"00-$V","tracestate":"$K=1","baggage":"x=$V"}`},
-		{"client", `{"io.modelcontextprotocol/clientInfo":{"name":"$V","version":"$K"},"io.modelcontextprotocol/clientCapabilities":{"$K":{}}}`},
-		{"client of a wrong shape", `{"io.modelcontextprotocol/clientInfo":"$V","io.modelcontextprotocol/clientCapabilities":["$K"]}`},
-		{"log level", `{"io.modelcontextprotocol/logLevel":"$V"}`},
-		{"case of the version key", `{"io.modelcontextprotocol/ProtocolVersion":"$V"}`},
-		{"prototype", `{"__proto__":{"io.modelcontextprotocol/protocolVersion":"$V"}}`},
-		{"many members", `{"x":"$V",` + members(1000) + `}`},
+	for _, m := range []struct {
+		name, meta string
+		// isWrong says that the modern era knows the member, and wants it otherwise.
+		isWrong bool
+	}{
+		{"empty", `{}`, false},
+		{"unknown", `{"$K":"$V"}`, false},
+		{"progressToken of text", `{"progressToken":"$V"}`, false},
+		{"progressToken of a number", `{"progressToken":$N}`, false},
+		{"reserved prefix", `{"io.modelcontextprotocol/$K":"$V"}`, false},
+		{"our own keys", `{"dev.sallyport/executed":"$V","dev.sallyport/correctable":"$K","dev.sallyport/type":1}`, false},
+		{"trace", `{"traceparent":"00-$V","tracestate":"$K=1","baggage":"x=$V"}`, false},
+		{"client", `{"io.modelcontextprotocol/clientInfo":{"name":"$V","version":"$K"},"io.modelcontextprotocol/clientCapabilities":{"$K":{}}}`, false},
+		{"client of a wrong shape", `{"io.modelcontextprotocol/clientInfo":"$V","io.modelcontextprotocol/clientCapabilities":["$K"]}`, true},
+		{"log level", `{"io.modelcontextprotocol/logLevel":"$V"}`, true},
+		{"case of the version key", `{"io.modelcontextprotocol/ProtocolVersion":"$V"}`, false},
+		{"prototype", `{"__proto__":{"io.modelcontextprotocol/protocolVersion":"$V"}}`, false},
+		{"many members", `{"x":"$V",` + members(1000) + `}`, false},
 	} {
+		pinged, called := answered(), reached()
+		if m.isWrong {
+			pinged, called = pinged.but(ofTheEnvelope(-32602)), called.but(ofTheEnvelope(-32602))
+		}
 		out = append(out, bodies("_meta",
-			body{"ping: " + m.name, rpc("ping", `{"_meta":`+m.meta+`}`), answered()},
-			body{"tools/call: " + m.name, rpc("tools/call", `{"name":"judge","arguments":{"note":"$V"},"_meta":`+m.meta+`}`), reached()})...)
+			body{"ping: " + m.name, rpc("ping", `{"_meta":`+m.meta+`}`), pinged},
+			body{"tools/call: " + m.name, rpc("tools/call", `{"name":"judge","arguments":{"note":"$V"},"_meta":`+m.meta+`}`), called})...)
 	}
 	// The body's own word for the version is the modern era's (mcp-protocol.md 1.5, rung 11).
 	for _, version := range []string{`"$V"`, `"2026-07-28"`, `"2025-11-25"`, `"1999"`, `""`, `null`, `7`, `["2025-11-25"]`, `{"$K":1}`, `true`, `"2025-11-25\u0000"`, `"` + strings.Repeat("9", 10_000) + `"`} {
 		name := fmt.Sprintf("version %.30s", version)
+		// Beside it stands nothing else of what the era demands, but where the harness adds it.
+		pinged := ofTheEnvelope(-32602)
+		called := pinged
+		switch {
+		case version == `"2026-07-28"`:
+			pinged, called = pinged.but(answered()), called.but(inBand(-32602))
+		case strings.HasPrefix(version, `"`):
+			pinged, called = pinged.but(ofTheEnvelope(-32020)), called.but(ofTheEnvelope(-32020))
+		}
 		out = append(out, bodies("_meta",
-			body{"ping: " + name, rpc("ping", `{"x":"$V","_meta":{"io.modelcontextprotocol/protocolVersion":`+version+`}}`), unsupported()},
-			body{"tools/call: " + name, rpc("tools/call", `{"name":"$V","_meta":{"io.modelcontextprotocol/protocolVersion":`+version+`}}`), unsupported()})...)
+			body{"ping: " + name, rpc("ping", `{"x":"$V","_meta":{"io.modelcontextprotocol/protocolVersion":`+version+`}}`), pinged},
+			body{"tools/call: " + name, rpc("tools/call", `{"name":"$V","_meta":{"io.modelcontextprotocol/protocolVersion":`+version+`}}`), called})...)
 	}
 	// Dialects are refused by an unknown name once there are some (boundary.md, "Dialects").
 	dialects := inBand(-32602)
@@ -242,20 +267,22 @@ func paramsShapes() []payload {
 
 func initializes() []payload {
 	const family = "initialize"
+	// The modern era does not have it.
+	agreed, wrong := answered().but(want{Status: 404, Code: -32601, ID: "1"}), inBand(-32602).but(want{Status: 404, Code: -32601, ID: "1"})
 	var out []payload
 	for _, version := range []string{`"$V"`, `"2026-07-28"`, `"2024-11-05"`, `"1999"`, `""`, `"2025-11-25 "`, `"2025-11-25\u0000"`, `"9999-99-99"`, `"` + strings.Repeat("2", 100_000) + `"`} {
 		out = append(out, bodies(family, body{fmt.Sprintf("version %.30s", version),
-			rpc("initialize", `{"protocolVersion":`+version+`,"capabilities":{},"clientInfo":{"name":"$V","version":"$K"}}`), answered()})...)
+			rpc("initialize", `{"protocolVersion":`+version+`,"capabilities":{},"clientInfo":{"name":"$V","version":"$K"}}`), agreed})...)
 	}
 	for _, version := range []string{`null`, `7`, `true`, `["2025-11-25"]`, `{"$K":"2025-11-25"}`} {
 		out = append(out, bodies(family, body{"version " + version,
-			rpc("initialize", `{"protocolVersion":`+version+`,"capabilities":{},"clientInfo":{"name":"$V"}}`), inBand(-32602)})...)
+			rpc("initialize", `{"protocolVersion":`+version+`,"capabilities":{},"clientInfo":{"name":"$V"}}`), wrong})...)
 	}
 	return append(out, bodies(family,
-		body{"no version", rpc("initialize", `{"capabilities":{},"clientInfo":{"name":"$V"}}`), inBand(-32602)},
-		body{"no params", `{"jsonrpc":"2.0","id":1,"method":"initialize","x":"$V"}`, inBand(-32602)},
-		body{"hostile capabilities", rpc("initialize", `{"protocolVersion":"2025-11-25","capabilities":["$V"],"clientInfo":"$K"}`), answered()},
-		body{"hostile client", rpc("initialize", `{"protocolVersion":"2025-06-18","capabilities":{"$K":{"__proto__":1}},"clientInfo":{"name":"<b>$V","version":{"$K":1},"websiteUrl":"javascript:$V"}}`), answered()},
+		body{"no version", rpc("initialize", `{"capabilities":{},"clientInfo":{"name":"$V"}}`), wrong},
+		body{"no params", `{"jsonrpc":"2.0","id":1,"method":"initialize","x":"$V"}`, wrong},
+		body{"hostile capabilities", rpc("initialize", `{"protocolVersion":"2025-11-25","capabilities":["$V"],"clientInfo":"$K"}`), agreed},
+		body{"hostile client", rpc("initialize", `{"protocolVersion":"2025-06-18","capabilities":{"$K":{"__proto__":1}},"clientInfo":{"name":"<b>$V","version":{"$K":1},"websiteUrl":"javascript:$V"}}`), agreed},
 	)...)
 }
 
@@ -300,25 +327,28 @@ func offline() want {
 	}
 }
 
-// unknownTools have one answer, byte for byte, in every legacy version (boundary.md, "What a refusal says"). Names in
+// unknownTools have one answer, byte for byte, in every version (boundary.md, "What a refusal says"). Names in
 // angle brackets stand for the hashes of tools that there are.
 func unknownTools() []payload {
 	var out []payload
 	hashes := strings.NewReplacer("<judge>", hashOf("app-api", "hostile.v1.HostileService", "Judge"), "<denied>", hashOf("app-api", "hostile.v1.HostileService", "Deny"),
 		"<hidden>", hashOf("management-api", "hostile.v1.HiddenService", "Hide"), "<foreign>", hashOf("app.other-org.shop", "hostile.v1.ForeignService", "Shop"))
-	add := func(name, params string) {
-		params = hashes.Replace(params)
-		out = append(out, bodies("unknown tools", body{name, rpc("tools/call", params), inBand(-32602)})...)
+	// addAs is add with another answer in the modern era, which looks at the envelope first.
+	addAs := func(w want, name, params string) {
+		out = append(out, bodies("unknown tools", body{name, rpc("tools/call", hashes.Replace(params)), inBand(-32602).but(w)})...)
 	}
+	add := func(name, params string) { addAs(inBand(-32602), name, params) }
+	wrong := func(name, params string) { addAs(ofTheEnvelope(-32602), name, params) }
 	for _, name := range []string{
 		`"$V"`, `""`, `" "`, `"hidden"`, `"denied"`, `"foreign"`, `"<hidden>"`, `"<denied>"`, `"<foreign>"`, `"Judge"`, `"JUDGE"`, `"judge "`, `" judge"`, `"judge\u0000"`,
 		`"judge\n"`, `"jud\u200bge"`, `"j\u0443dge"`, `"_judge"`, `"_<judge>"`, `"judge?x=$V"`, `"../judge"`, `"hostile.v1.HostileService/Judge"`,
 		`"app-api~hostile.v1.HostileService/Judge"`, `"srv://app-api~hostile.v1.HostileService/Judge"`, `"judge;hidden"`, `"judge,hidden"`, `"*"`, `"%"`, `"judge%00"`,
 		`"\ud83d\ude00"`, `"<script>$V</script>"`, `"\r\nX-Injected: $V"`, `"__proto__"`, `"5nwldv2gqljeygvmd1ywjl2z7"`, `"zzzzzzzzzzzzzzzzzzzzzzzzz"`,
-		`null`, `$N`, `1.5`, `true`, `false`, `["judge"]`, `[]`, `{"$K":"judge"}`, `{}`, `"` + strings.Repeat("n", 65_536) + `"`,
+		`null`, `$N`, `1.5`, `true`, `false`, `["judge"]`, `[]`, `{"$K":"judge"}`, `{}`,
 	} {
 		add(fmt.Sprintf("name %.60s of %d", name, len(name)), `{"name":`+name+`,"arguments":{"note":"$V"}}`)
 	}
+	addAs(ofTheEnvelope(-32020), "name of 65,536 characters, which no header can repeat", `{"name":"`+strings.Repeat("n", 65_536)+`","arguments":{"note":"$V"}}`)
 	add("no name", `{"arguments":{"note":"$V"}}`)
 	add("name in capitals", `{"Name":"judge","arguments":{"note":"$V"}}`)
 	add("name of a wrong shape with arguments of a wrong shape", `{"name":7,"arguments":["$V"]}`)
@@ -329,16 +359,16 @@ func unknownTools() []payload {
 	add("hidden with arguments that fit", `{"name":"hidden","arguments":{"note":"$V","sku":"x","count":1,"inner":{"id":"y"}}}`)
 	add("empty params", `{ }`)
 	add("params of the canary", `{"$K":"$V"}`)
-	add("params that are null", `null`)
-	add("params that are an array", `["judge",{"note":"$V"}]`)
-	add("params that are text", `"$V"`)
-	add("params that are a number", `$N`)
-	add("params that are true", `true`)
+	wrong("params that are null", `null`)
+	wrong("params that are an array", `["judge",{"note":"$V"}]`)
+	wrong("params that are text", `"$V"`)
+	wrong("params that are a number", `$N`)
+	wrong("params that are true", `true`)
 	for _, meta := range []string{`null`, `[]`, `["$V"]`, `"$V"`, `$N`, `true`} {
-		add("a tool that there is, with _meta "+meta, `{"name":"judge","arguments":{"note":"$V"},"_meta":`+meta+`}`)
+		wrong("a tool that there is, with _meta "+meta, `{"name":"judge","arguments":{"note":"$V"},"_meta":`+meta+`}`)
 	}
-	add("no tool, with _meta that is text", `{"name":"$V","_meta":"$K"}`)
-	add("a hidden tool, with _meta that is text", `{"name":"hidden","_meta":"$V"}`)
+	wrong("no tool, with _meta that is text", `{"name":"$V","_meta":"$K"}`)
+	wrong("a hidden tool, with _meta that is text", `{"name":"hidden","_meta":"$V"}`)
 	return append(out, bodies("unknown tools",
 		body{"no params", `{"jsonrpc":"2.0","id":1,"method":"tools/call","x":"$V"}`, inBand(-32602)})...)
 }

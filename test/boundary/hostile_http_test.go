@@ -38,8 +38,8 @@ func versionHeaders() []payload {
 		return list
 	}
 	out := pin(heads(family, unsupported(), append(one(
-		"MCP-Protocol-Version: $V", "MCP-Protocol-Version:", "MCP-Protocol-Version: 1999", "MCP-Protocol-Version: 2024-11-05", "MCP-Protocol-Version: 2026-07-28",
-		"MCP-Protocol-Version: 9999-99-99", "MCP-Protocol-Version: 2025-11-25, 2025-11-25", "MCP-Protocol-Version: 2025-11-25;q=1", "MCP-Protocol-Version: 2025-11-25\xff",
+		"MCP-Protocol-Version: $V", "MCP-Protocol-Version:", "MCP-Protocol-Version: 1999", "MCP-Protocol-Version: 2024-11-05",
+		"MCP-Protocol-Version: 2025-11-25, 2025-11-25", "MCP-Protocol-Version: 2025-11-25;q=1", "MCP-Protocol-Version: 2025-11-25\xff",
 		"MCP-Protocol-Version: 2025-11-25 $V", `MCP-Protocol-Version: "2025-11-25"`, "MCP-Protocol-Version: v2025-11-25", "MCP-Protocol-Version: 2025-11", "MCP-Protocol-Version: draft",
 		"MCP-Protocol-Version: ２０２５-11-25", "MCP-Protocol-Version: 2025-11-25\t2025-06-18", "MCP-Protocol-Version: =?base64?MjAyNS0xMS0yNQ==?=",
 		"MCP-Protocol-Version: "+strings.Repeat("2", 10_000),
@@ -49,6 +49,10 @@ func versionHeaders() []payload {
 		[]string{"MCP-Protocol-Version: 2025-03-26", "MCP-PROTOCOL-VERSION: 2026-07-28"},
 		[]string{"MCP-Protocol-Version:", "MCP-Protocol-Version: 2025-11-25"},
 	)...))
+	// A version of the modern era needs a body of that era.
+	out = append(out, pin(heads(family, ofTheEnvelope(-32602), one(
+		"MCP-Protocol-Version: 2026-07-28", "MCP-Protocol-Version: 2099-01-01", "MCP-Protocol-Version: 9999-99-99",
+	)...))...)
 	out = append(out, pin(heads(family, answered(), one(
 		"MCP-Protocol-Version: 2025-11-25", "mcp-protocol-version: 2025-06-18", "MCP-Protocol-Version:   2025-03-26\t ", "MCP-Protocol-Version:2025-11-25",
 		"MCP_Protocol_Version: $V", "Protocol-Version: $V", "X-MCP-Protocol-Version: $V",
@@ -122,7 +126,7 @@ func origins() []payload {
 
 func credentialHeaders() []payload {
 	const family = "credentials"
-	challenged := want{Status: 401, Code: 401, Early: true}
+	challenged := want{Status: 401, Code: 401}
 	out := heads(family, challenged,
 		[]string{"clientId: $V"},
 		[]string{"clientSecret: $V"},
@@ -180,7 +184,7 @@ func ignoredHeaders() []payload {
 	const family = "headers that mean nothing here"
 	var out []payload
 	for _, lines := range append(one(
-		"Mcp-Session-Id: $V", "Last-Event-ID: $V", "Mcp-Method: $V", "Mcp-Name: $V", "Mcp-Param-Note: $V", "Mcp-Param-$K: $V", "Mcp-Name: =?base64?$V?=", "Mcp-Name: judge",
+		"Mcp-Session-Id: $V", "Last-Event-ID: $V", "Mcp-Param-Note: $V", "Mcp-Param-$K: $V", "Mcp-Param-$K: =?base64?$V", "Mcp-Name: judge",
 		"X-$K: $V", "X-Request-Id: $V", "X-Correlation-Id: $V", "X-Forwarded-For: $V", "X-Forwarded-Host: $V", "X-Forwarded-Proto: $V", "X-Real-Ip: $V", "Forwarded: for=$V;host=$K",
 		"X-Original-Url: /$V", "X-Rewrite-Url: /$V", "X-Http-Method-Override: DELETE$V", "X-Forwarded-Prefix: /$V", "X-Accel-Redirect: /$V", "Via: 1.1 $V",
 		"User-Agent: $V", "Referer: https://$V.example/", "Cookie: $K=$V", "From: $V@example.com", "Accept-Language: $V", "Accept-Encoding: gzip, br, $K", "Accept-Encoding: $V", "Accept-Charset: $V",
@@ -205,6 +209,21 @@ func ignoredHeaders() []payload {
 		out = append(out, payload{
 			Family: family, Name: fmt.Sprintf("%.100s", strings.Join(lines, " | ")), Lines: lines,
 			Body: text(toolCall("judge", `{"note":"$V"}`)), Want: reached(),
+		})
+	}
+	// The modern era has a use for these, and they say something else than the body.
+	for _, lines := range append(one(
+		"Mcp-Method: $V", "Mcp-Method:", "Mcp-Method: tools/list", "Mcp-Method: TOOLS/CALL", "Mcp-Method: =?base64?dG9vbHMvY2FsbA==?=", "Mcp-Method: tools/call, $V",
+		"Mcp-Name: $V", "Mcp-Name:", "Mcp-Name: =?base64?$V?=", "Mcp-Name: =?base64?$V", "Mcp-Name: JUDGE", "Mcp-Name: judge\xff$V", "Mcp-Name: "+strings.Repeat("x", 50_000)+"$V",
+	),
+		[]string{"Mcp-Method: tools/call", "Mcp-Method: $V"},
+		[]string{"Mcp-Method: tools/call", "mcp-method: tools/call"},
+		[]string{"Mcp-Name: judge", "Mcp-Name: $V"},
+		[]string{"Mcp-Name: judge", "MCP-NAME: judge"},
+	) {
+		out = append(out, payload{
+			Family: family, Name: fmt.Sprintf("%.100s", strings.Join(lines, " | ")), Lines: lines,
+			Body: text(toolCall("judge", `{"note":"$V"}`)), Want: reached().but(ofTheEnvelope(-32020)),
 		})
 	}
 	return append(out, payload{
@@ -347,7 +366,7 @@ func wires() []payload {
 	add("chunk extension", chunks(whole+";$K=$V\r\n"+ping+"\r\n0;$K\r\n\r\n"), answered())
 	add("trailer", chunks(whole+"\r\n"+ping+"\r\n0\r\n$K: $V\r\nclientId: x\r\n\r\n"), answered())
 	add("single bytes", chunks(oneByOne(ping)), answered())
-	unread := want{Status: 400, Code: -32600, Early: true}
+	unread := want{Status: 400, Code: -32600}
 	for _, r := range []struct{ name, chunks string }{
 		{"size of words", "$V\r\n" + ping + "\r\n0\r\n\r\n"},
 		{"negative size", "-5\r\n" + ping + "\r\n0\r\n\r\n"},
@@ -370,7 +389,7 @@ func wires() []payload {
 	add("no length", sized(""), noDocument(), closes)
 	add("folded line", sized("X-A: a\r\n "+"$V\r\n"+length(0)), answered())
 	add("folded version", sized("MCP-Protocol-Version: 2025-\r\n 11-25\r\nX-A: $V\r\n"+length(0)), unsupported())
-	add("bare line ends", strings.ReplaceAll(strings.ReplaceAll(sized("X-A: $V\r\n"+length(0)), "$CREDENTIALS", ""), "\r\n", "\n"), want{Status: 401, Code: 401, Early: true})
+	add("bare line ends", strings.ReplaceAll(strings.ReplaceAll(sized("X-A: $V\r\n"+length(0)), "$CREDENTIALS", ""), "\r\n", "\n"), want{Status: 401, Code: 401})
 	add("blank lines before", "\r\n\r\n"+sized(length(0)), byHTTP(400), closes)
 	add("blank before the first line", " "+sized(length(0)), byHTTP(400), closes)
 	add("fold in the first line", strings.Replace(sized(length(0)), "\r\nHost", "\r\n Host: $V\r\nHost", 1), byHTTP(400), closes)

@@ -59,10 +59,8 @@ type want struct {
 	Meta string
 	// Plain marks an answer without a JSON-RPC message: of net/http itself, of another path, of a notification.
 	Plain bool
-	// Early marks an answer that is given before the protocol version is looked at.
-	Early bool
-	// ModernCode is the error's code in the modern era, where it is not that of the negotiation.
-	ModernCode int
+	// Modern is the answer in the modern era, where it is neither the same nor what the era's statuses make of it.
+	Modern *want
 	// Later, where it is not blank, names the part of the product that the answer waits for. Until it is there, only
 	// what holds for every answer is checked.
 	Later string
@@ -82,15 +80,21 @@ const (
 	failed
 )
 
-// modern is the answer in a protocol version whose requests are refused in the negotiation (mcp-protocol.md 1.6).
+// modern is the answer in the modern era (mcp-protocol.md 1.4).
 func (w want) modern() want {
-	if w.Early {
-		return w
+	if w.Modern != nil {
+		return *w.Modern
 	}
-	if w.ModernCode != 0 {
-		return want{Status: 400, Code: w.ModernCode, ID: w.ID}
+	if w.Code == -32601 {
+		w.Status = 404
 	}
-	return want{Status: 400, Code: -32022, ID: w.ID}
+	return w
+}
+
+// but gives the answer another one in the modern era.
+func (w want) but(modern want) want {
+	w.Modern = &modern
+	return w
 }
 
 // canary is what marks one payload's data: two words and a number that nothing else contains.
@@ -141,6 +145,10 @@ func (p *payload) render(s sender) []byte {
 	if p.Body != nil {
 		body = p.Body(c)
 	}
+	isModern := s.version == version20260728 && !p.Pinned
+	if isModern {
+		body = modernized(body)
+	}
 	lines := []string{"Host: " + s.host, "Content-Type: application/json", "Accept: application/json, text/event-stream"}
 	if !p.Anonymous {
 		lines = append(lines, "clientId: "+s.credentials.id, "clientSecret: "+s.credentials.secret)
@@ -149,6 +157,9 @@ func (p *payload) render(s sender) []byte {
 	lines = append(lines, "X-Canary: "+c.Value)
 	if s.version != "" && !p.Pinned {
 		lines = append(lines, "MCP-Protocol-Version: "+s.version)
+	}
+	if isModern {
+		lines = append(lines, routingLines(body)...)
 	}
 	if p.Chunked {
 		lines = append(lines, "Transfer-Encoding: chunked")
@@ -221,26 +232,32 @@ func refused(problems ...string) want {
 // answered is a result of a method other than tools/call.
 func answered() want { return want{Status: 200, ID: "1"} }
 
-// inBand is a JSON-RPC error of a well-formed request: HTTP 200 in the legacy era.
+// inBand is a JSON-RPC error of a well-formed request: HTTP 200, but 404 for an unknown method in the modern era.
 func inBand(code int) want { return want{Status: 200, Code: code, ID: "1"} }
 
+// ofTheEnvelope is a JSON-RPC error of a request that is not what the modern era demands of every one.
+func ofTheEnvelope(code int) want { return want{Status: 400, Code: code, ID: "1"} }
+
+// wrongParams are params of a wrong shape: the method's error in the legacy era, the envelope's in the modern one.
+func wrongParams() want { return inBand(-32602).but(ofTheEnvelope(-32602)) }
+
 // noDocument is the answer to bytes that are not one strict JSON document.
-func noDocument() want { return want{Status: 400, Code: -32700, Early: true} }
+func noDocument() want { return want{Status: 400, Code: -32700} }
 
 // noMessage is the answer to JSON that is no JSON-RPC message; id is echoed where one could be read.
-func noMessage(id string) want { return want{Status: 400, Code: -32600, ID: id, Early: true} }
+func noMessage(id string) want { return want{Status: 400, Code: -32600, ID: id} }
 
 // atTheHead is the answer to a head that is not let in.
-func atTheHead(status int) want { return want{Status: status, Code: -32600, Early: true} }
+func atTheHead(status int) want { return want{Status: status, Code: -32600} }
 
 // accepted is the answer to a notification or a posted response.
 func accepted() want { return want{Status: 202, Plain: true} }
 
 // unsupported is the negotiation's refusal, whatever the version that the harness would have named.
-func unsupported() want { return want{Status: 400, Code: -32022, ID: "1", Early: true} }
+func unsupported() want { return want{Status: 400, Code: -32022, ID: "1"} }
 
 // byHTTP is an answer that net/http gives, or another path than the endpoint's.
-func byHTTP(status int) want { return want{Status: status, Plain: true, Early: true} }
+func byHTTP(status int) want { return want{Status: status, Plain: true} }
 
 // Builders of the usual bodies.
 

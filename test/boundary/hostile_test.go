@@ -192,7 +192,7 @@ func (y *yard) check(t *testing.T, c *caller, p *payload, version string) {
 		}
 		return
 	}
-	checkMessage(p, w, got, complain)
+	checkMessage(version, w, got, complain)
 	if w.Call == failed && w.Text == "" {
 		found := internalError.FindSubmatch(got.body)
 		if found == nil {
@@ -204,8 +204,8 @@ func (y *yard) check(t *testing.T, c *caller, p *payload, version string) {
 }
 
 // internalError is the one answer of every internal error, with its reference.
-var internalError = regexp.MustCompile(`^\{"jsonrpc":"2\.0","id":1,"result":\{"content":\[\{"type":"text","text":"An internal error occurred\. ` +
-	`Whoever runs this platform finds it in the log by the reference ([0-9a-z]+)\."\}\],"isError":true\}\}$`)
+var internalError = regexp.MustCompile(`^\{"jsonrpc":"2\.0","id":1,"result":\{(?:"resultType":"complete",)?"content":\[\{"type":"text","text":"An internal error occurred\. ` +
+	`Whoever runs this platform finds it in the log by the reference ([0-9a-z]+)\."\}\],"isError":true(?:,"_meta":` + regexp.QuoteMeta(modernResultMeta) + `)?\}\}$`)
 
 // checkInStep sends a sound request over a connection of its own together with the payload's, and wants both answered:
 // the edge and the caller agree on where the payload ended.
@@ -240,7 +240,7 @@ func (y *yard) checkSeen(p *payload, complain func(string, ...any)) {
 }
 
 // checkMessage judges an answer that is a JSON-RPC message.
-func checkMessage(p *payload, w want, got answer, complain func(string, ...any)) {
+func checkMessage(version string, w want, got answer, complain func(string, ...any)) {
 	if contentType := got.header.Get("Content-Type"); contentType != "application/json" {
 		complain("Content-Type %q", contentType)
 	}
@@ -277,14 +277,31 @@ func checkMessage(p *payload, w want, got answer, complain func(string, ...any))
 		complain("code %d, want %d: %.500s", code, w.Code, got.body)
 		return
 	}
-	if code != 0 || w.Call == noCall {
+	if code != 0 {
 		return
 	}
-	checkResult(p, w, message.Result, complain)
+	checkEra(version, message.Result, complain)
+	if w.Call != noCall {
+		checkResult(version, w, message.Result, complain)
+	}
+}
+
+// modernResultMeta is the `_meta` that every result of the modern era has.
+const modernResultMeta = `{"` + keyServerInfo + `":` + serverInfo + `}`
+
+// checkEra: a result says what it is and whose it is in the modern era, and not in the legacy one.
+func checkEra(version string, result map[string]json.RawMessage, complain func(string, ...any)) {
+	isModern := version == version20260728
+	if kind := string(result["resultType"]); kind != map[bool]string{true: `"complete"`}[isModern] {
+		complain("resultType %q", kind)
+	}
+	if said := strings.Contains(string(result["_meta"]), strings.Trim(modernResultMeta, "{}")); said != isModern {
+		complain("the result says whose it is: %v: %s", said, result["_meta"])
+	}
 }
 
 // checkResult judges the result of a tools/call.
-func checkResult(p *payload, w want, result map[string]json.RawMessage, complain func(string, ...any)) {
+func checkResult(version string, w want, result map[string]json.RawMessage, complain func(string, ...any)) {
 	isError := string(result["isError"]) == "true"
 	if isError != (w.Call != carried) {
 		complain("the result is an error: %v: %.500s", isError, result["content"])
@@ -309,7 +326,11 @@ func checkResult(p *payload, w want, result map[string]json.RawMessage, complain
 	} else if said == "" {
 		complain("it says nothing")
 	}
-	if w.Meta != "" && string(result["_meta"]) != w.Meta {
-		complain("_meta %s, want %s", result["_meta"], w.Meta)
+	meta := w.Meta
+	if meta != "" && version == version20260728 {
+		meta = strings.TrimSuffix(modernResultMeta, "}") + "," + strings.TrimPrefix(meta, "{")
+	}
+	if meta != "" && string(result["_meta"]) != meta {
+		complain("_meta %s, want %s", result["_meta"], meta)
 	}
 }

@@ -43,7 +43,7 @@ const patience = 60 * time.Second
 // zone is where contracts are registered that name none.
 const zone = "system-api"
 
-// Protocol versions. The legacy ones are served; the modern one is answered by a negotiation refusal.
+// The served protocol versions: three of the legacy era, and the modern one.
 const (
 	version20251125 = "2025-11-25"
 	version20250618 = "2025-06-18"
@@ -52,7 +52,7 @@ const (
 )
 
 // served are the protocol versions that the edge serves, newest first.
-var served = []string{version20251125, version20250618, version20250326}
+var served = []string{version20260728, version20251125, version20250618, version20250326}
 
 // house is a real etcd, a real edge behind a real listener, and a witness that serves every registered contract.
 type house struct {

@@ -175,7 +175,7 @@ func linkbreakersRows() []peerRow {
 		{peer: peer, defect: "notifications are answered with 204", shows: notificationsAreAccepted},
 		{peer: peer, defect: "tools are listed in random order", shows: listsAreOneOrder},
 		{peer: peer, defect: "any protocol version is accepted", shows: func(t *testing.T, p *peers) {
-			for _, version := range []string{"2020-01-01", "1.0", "2025-11-26", "x", version20260728} {
+			for _, version := range []string{"2020-01-01", "1.0", "2025-11-26", "x", "2026-07-27"} {
 				if r := p.call(version, p.tool("peers.v1.PeersService/Nothing"), `{}`); r.status != http.StatusBadRequest || r.code() != -32022 || r.seen != nil {
 					t.Errorf("version %q: %d %s", version, r.status, r.body)
 				}

@@ -31,12 +31,16 @@ type witness struct {
 	calls   int
 	newest  *seen
 	answers map[string]answerFunc
+	streams map[string]streamFunc
 	// connections is how many connections were made to the witness.
 	connections atomic.Int64
 }
 
 // answerFunc answers one call with the response's bytes or with an error, as a rule from package status.
 type answerFunc func(ctx context.Context, call *seen) ([]byte, error)
+
+// streamFunc answers one call of a server-streaming method with as many responses as it sends.
+type streamFunc func(ctx context.Context, call *seen, send func(response []byte) error) error
 
 // seen is one request that reached the witness.
 type seen struct {
@@ -49,7 +53,7 @@ type seen struct {
 // startWitness serves on loopback until the test ends.
 func startWitness(t testing.TB) *witness {
 	t.Helper()
-	w := &witness{answers: make(map[string]answerFunc)}
+	w := &witness{answers: make(map[string]answerFunc), streams: make(map[string]streamFunc)}
 	w.server = grpc.NewServer(grpc.UnknownServiceHandler(w.serve), grpc.ForceServerCodecV2(rawBytes{}), grpc.MaxRecvMsgSize(64<<20))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -92,8 +96,11 @@ func (w *witness) serve(_ any, stream grpc.ServerStream) error {
 	w.mu.Lock()
 	w.calls++
 	w.newest = call
-	answer := w.answers[method]
+	answer, streamed := w.answers[method], w.streams[method]
 	w.mu.Unlock()
+	if streamed != nil {
+		return streamed(stream.Context(), call, func(response []byte) error { return stream.SendMsg(response) })
+	}
 	var body []byte
 	if answer != nil {
 		var err error
@@ -109,6 +116,13 @@ func (w *witness) answer(method string, f answerFunc) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.answers[method] = f
+}
+
+// stream sets what a server-streaming method answers from now on.
+func (w *witness) stream(method string, f streamFunc) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.streams[method] = f
 }
 
 // count is how many calls arrived.

@@ -98,6 +98,7 @@ var options = []construct{
 	{`string note = 1 [(sallyport.tool.v1.field).description = "For the driver."];`, `"x"`, `7`},
 	{`string note = 1 [(sallyport.tool.v1.field).examples = "\"ring twice\""];`, `"x"`, `7`},
 	{`string note = 1 [deprecated = true];`, `"x"`, `7`},
+	{`string region = 1 [(sallyport.tool.v1.field).header = "Region"];`, `"eu"`, `7`},
 }
 
 func TestProtoPage(t *testing.T) {
@@ -242,6 +243,10 @@ func TestProtoPage_errors(t *testing.T) {
 		`string a = 1 [(google.api.field_behavior) = REQUIRED, (google.api.field_behavior) = OUTPUT_ONLY];`,
 		`string a = 1 [(buf.validate.field).int32.gt = 0];`,
 		`string a = 1 [(sallyport.tool.v1.field).examples = "ring twice"];`,
+		`string a = 1 [(sallyport.tool.v1.field).header = "Home Region"];`,
+		`double a = 1 [(sallyport.tool.v1.field).header = "Price"];`,
+		`string a = 1 [(sallyport.tool.v1.field) = {header: "Key", sensitive: true}];`,
+		`message Line { string a = 1 [(sallyport.tool.v1.field).header = "Line"]; } repeated Line lines = 1;`,
 	} {
 		_, _, err := schema.Input(schematest.Message(t, "message M { "+field+" }"), p)
 		if err == nil {

@@ -47,6 +47,7 @@ var randomContract = rapid.Custom(func(t *rapid.T) contract {
 	for _, m := range d.messages {
 		d.fields(m)
 	}
+	d.headers()
 	set := &descriptorpb.FileDescriptorSet{}
 	for i := len(d.files) - 1; i >= 0; i-- {
 		set.File = append(set.File, d.files[i].finish())

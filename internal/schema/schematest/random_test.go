@@ -88,7 +88,7 @@ func TestRandomMessage_coversConstructs(t *testing.T) {
 		want = append(want, "rules "+rules)
 	}
 	want = append(want, "syntax proto2", "syntax proto3", "syntax editions", "two files", "nested message", "nested enum", "recursion", "mutual recursion",
-		"required label", "required behavior", "required rule", "required oneof", "output only", "input only", "hidden", "renamed", "json name", "deprecated",
+		"required label", "required behavior", "required rule", "required oneof", "output only", "input only", "hidden", "renamed", "json name", "header", "deprecated",
 		"proto3 optional", "implicit presence", "closed enum", "open enum", "alias", "negative number", "first number not zero", "unspecified", "default",
 		"packed", "expanded", "ignored if zero", "ignored always", "cel", "message cel", "message oneof", "extension", "utf8 unverified",
 		"email", "hostname", "ipv4", "ipv6", "uri", "uuid", "pattern", "min_len", "max_len", "const", "in", "not_in", "gt", "gte", "lt", "lte", "unique",
@@ -216,6 +216,7 @@ func noteField(fd protoreflect.FieldDescriptor, seen func(string)) {
 	}
 	when(schema.FieldOption(fd).GetHidden(), seen, "hidden")
 	when(schema.FieldOption(fd).GetName() != "", seen, "renamed")
+	when(schema.FieldOption(fd).GetHeader() != "", seen, "header")
 	when(fd.JSONName() == "Bee" || fd.JSONName() == "with.dot", seen, "json name")
 	if rules, _ := proto.GetExtension(fd.Options(), validate.E_Field).(*validate.FieldRules); rules != nil {
 		noteRules(rules, seen)
