@@ -11,6 +11,7 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/dispatch"
 	"github.com/sallyport-dev/sallyport/internal/mcp"
 	"github.com/sallyport-dev/sallyport/internal/redact"
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 	"github.com/sallyport-dev/sallyport/participant"
 
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
@@ -51,18 +52,19 @@ type snapshot struct {
 	dispatcher *dispatch.Dispatcher
 }
 
-func (s *snapshot) Resolve(p *participant.Participant, name string) (mcp.Tool, bool) {
-	entry, found := s.Snapshot.Resolve(p, name)
+func (s *snapshot) Resolve(p *participant.Participant, d dialect.Dialect, name string) (mcp.Tool, bool) {
+	entry, found := s.Snapshot.Resolve(p, d, name)
 	if !found {
 		return nil, false
 	}
-	return tool{entry, s.dispatcher}, true
+	return tool{entry, s.dispatcher, d}, true
 }
 
 // tool is one entry of the catalog, good for a call.
 type tool struct {
 	*catalog.Entry
 	dispatcher *dispatch.Dispatcher
+	dialect    dialect.Dialect
 }
 
 func (t tool) ResultType() string { return string(t.Tool.Result.FullName()) }
@@ -70,10 +72,17 @@ func (t tool) Online() bool       { return t.Entry.Online }
 
 func (t tool) Progress() bool         { return t.Tool.Progress }
 func (t tool) Capabilities() []string { return t.Tool.Capabilities }
-func (t tool) Headers() []mcp.Header  { return headers(t.Tool.Headers) }
+
+// Headers are those of the document that the caller reads: dialects that cannot say it ask for none.
+func (t tool) Headers() []mcp.Header {
+	if t.Tool.Headers == nil || !t.dialect.AsksForHeaders() {
+		return nil
+	}
+	return headers(t.Tool.Headers)
+}
 
 func (t tool) Judge(arguments []byte) ([]byte, *mcp.Refusal, error) {
-	plan, err := t.CallPlan()
+	plan, err := t.CallPlan(t.dialect)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -85,7 +94,7 @@ func (t tool) Judge(arguments []byte) ([]byte, *mcp.Refusal, error) {
 }
 
 func (t tool) AppendResult(dst, response []byte) ([]byte, bool, error) {
-	plan, err := t.CallPlan()
+	plan, err := t.CallPlan(t.dialect)
 	if err != nil {
 		return dst, false, err
 	}
@@ -95,6 +104,11 @@ func (t tool) AppendResult(dst, response []byte) ([]byte, bool, error) {
 func (t tool) Explain(arguments []byte, f *mcp.Failure) (string, bool) {
 	var failure *dispatch.Error
 	if errors.As(f.Err, &failure) && failure.Status != nil {
+		if t.dialect.ChangesArguments() {
+			if plan, err := t.CallPlan(t.dialect); err == nil {
+				arguments = dialect.Canonicalize(plan.Input(), arguments)
+			}
+		}
 		return redact.Status(t.Tool.Input, arguments, failure.Status)
 	}
 	// The code is not the service's own word.
@@ -138,7 +152,7 @@ func (t tool) Dispatch(ctx context.Context, p *participant.Participant, request 
 
 // stream calls a tool that has progress. Its response is the message that holds the result.
 func (t tool) stream(ctx context.Context, call *dispatch.Request, report func(mcp.Sign)) (mem.Buffer, error) {
-	plan, err := t.CallPlan()
+	plan, err := t.CallPlan(t.dialect)
 	if err != nil {
 		return nil, err
 	}

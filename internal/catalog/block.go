@@ -7,6 +7,7 @@ import (
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	"github.com/sallyport-dev/sallyport/internal/contract"
 	"github.com/sallyport-dev/sallyport/internal/registry"
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 )
 
 // Entry is one tool that somebody may see, with all that a call of it needs. It is immutable.
@@ -25,13 +26,13 @@ type Entry struct {
 // Resource is the tool's resource identifier, `srv://zone~package.Service/Method`.
 func (e *Entry) Resource() string { return e.function.resource }
 
-// CallPlan gives the plan of the tool's calls, which the first call compiles; entries of one contract share it. An
-// error means that the tool is published and cannot be called, for a reason that does not change.
-func (e *Entry) CallPlan() (*CallPlan, error) { return e.function.callPlan() }
+// CallPlan gives the plan of the tool's calls in a dialect, which the first call compiles; entries of one contract share
+// it. An error means that the tool is published and cannot be called, for a reason that does not change.
+func (e *Entry) CallPlan(d dialect.Dialect) (*CallPlan, error) { return e.function.callPlan(d) }
 
 // Definition is the tool's entry in tools/list under its alias, where it has one, else under its hash. The bytes are
 // shared and must not be modified.
-func (e *Entry) Definition() []byte { return e.function.published }
+func (e *Entry) Definition() []byte { return e.function.definition(dialect.Canonical) }
 
 // wanted is what the view says of one service.
 type wanted struct {

@@ -6,6 +6,9 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/contract"
 	"github.com/sallyport-dev/sallyport/internal/gate"
 	"github.com/sallyport-dev/sallyport/internal/rules"
+	"github.com/sallyport-dev/sallyport/internal/schema"
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
+	"github.com/sallyport-dev/sallyport/internal/strict"
 	"github.com/sallyport-dev/sallyport/internal/transcode"
 )
 
@@ -13,7 +16,9 @@ import (
 // a response on the wire becomes the members of a result. It is compiled once, at the first call, and is immutable and
 // safe for concurrent use.
 type CallPlan struct {
-	gate *gate.Gate
+	// input is the document by which arguments are judged.
+	input *schema.Document
+	gate  *gate.Gate
 	// rules judge what the gate leaves to protovalidate; nil where it leaves nothing.
 	rules   *rules.Rules
 	results *transcode.Results
@@ -25,7 +30,7 @@ type CallPlan struct {
 // cannot be called.
 func compileCalls(t *contract.Tool) (p *CallPlan, err error) {
 	defer recovered(&err)
-	p = new(CallPlan)
+	p = &CallPlan{input: t.Input}
 	if p.gate, err = gate.Compile(t.Input); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Resource(), err)
 	}
@@ -42,6 +47,29 @@ func compileCalls(t *contract.Tool) (p *CallPlan, err error) {
 	}
 	return p, nil
 }
+
+// spell gives the plan for calls in a dialect. One pass of the gate judges what was published in the dialect and what is
+// canonical, and undoes what the dialect changed; rules and results are the same.
+func (p *CallPlan) spell(d dialect.Dialect, t *contract.Tool, texts strict.Limits) (spelled *CallPlan, err error) {
+	defer recovered(&err)
+	other := *p
+	other.input = d.Input(t.Input)
+	if !d.ChangesArguments() && !other.input.OpenAtRoot() {
+		return &other, nil // whatever is accepted canonically fits the dialect's document
+	}
+	if texts == (strict.Limits{}) {
+		other.gate, err = gate.Compile(other.input)
+	} else {
+		other.gate, err = gate.Compile(other.input, gate.WithTextLimits(texts))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s in the dialect %s: %w", t.Resource(), d, err)
+	}
+	return &other, nil
+}
+
+// Input is the document by which arguments are judged: the published one.
+func (p *CallPlan) Input() *schema.Document { return p.input }
 
 // Judge turns arguments, one JSON value that the strict decoder accepted, into the request on the wire, which is the
 // caller's, or refuses them. The gate judges first, and protovalidate then what the gate could not, where there is any

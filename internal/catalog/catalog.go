@@ -15,6 +15,7 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/contract"
 	"github.com/sallyport-dev/sallyport/internal/registry"
 	"github.com/sallyport-dev/sallyport/internal/schema"
+	"github.com/sallyport-dev/sallyport/internal/strict"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
@@ -46,6 +47,8 @@ type Options struct {
 	ServesZones []string
 	// DefaultProfile is the JSON profile of tools that name none; the zero value is `protojson`.
 	DefaultProfile schema.Profile
+	// TextLimits are the limits of JSON texts within arguments; see gate.WithTextLimits.
+	TextLimits strict.Limits
 	// OnSnapshot is called with each new snapshot after Load gives it, one call after the other. It must not block and
 	// must not call Close. May be nil.
 	OnSnapshot func(*Snapshot)
@@ -72,7 +75,7 @@ func New(o Options) *Catalog {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Catalog{
-		options: o, compiler: compiler{contracts: o.Contracts, profile: o.DefaultProfile},
+		options: o, compiler: compiler{contracts: o.Contracts, profile: o.DefaultProfile, texts: o.TextLimits},
 		wake: make(chan struct{}, 1), ready: make(chan struct{}), cancel: cancel,
 	}
 	b := &builder{

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	participantv1 "github.com/sallyport-dev/sallyport/gen/sallyport/participant/v1"
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
@@ -27,8 +28,9 @@ type listing struct {
 // size is about how many bytes the listing holds, strings of tools not counted.
 func (l *listing) size() int64 { return int64(len(l.text)) + 24*int64(len(l.hashes)) + 128 }
 
-// scope is what decides which zones a participant reaches; the same scope is listed the same.
+// scope is what decides which zones a participant reaches, and how they are spelled; the same scope is listed the same.
 type scope struct {
+	dialect                   dialect.Dialect
 	kind                      participantv1.Kind
 	organization, application string
 }
@@ -46,11 +48,11 @@ type remembered struct {
 	listing    *listing
 }
 
-// Page gives the definitions, in order and with commas between them, of at most size tools that the participant sees
+// Page gives the definitions in a dialect, in order and with commas between them, of at most size tools that the participant sees
 // after the tool with the hash after, and the hash that the page ended on where another page follows. The bytes are
 // shared and must not be modified.
-func (s *Snapshot) Page(p *participant.Participant, after string, size int) (definitions []byte, next string) {
-	l := s.listing(p)
+func (s *Snapshot) Page(p *participant.Participant, d dialect.Dialect, after string, size int) (definitions []byte, next string) {
+	l := s.listing(p, d)
 	from, found := slices.BinarySearch(l.hashes, after)
 	if found {
 		from++
@@ -69,8 +71,8 @@ func (s *Snapshot) Page(p *participant.Participant, after string, size int) (def
 	return l.text[begin:l.ends[to-1]:l.ends[to-1]], next
 }
 
-func (s *Snapshot) listing(p *participant.Participant) *listing {
-	key := scope{p.GetKind(), p.GetOrganizationId(), p.GetApplicationId()}
+func (s *Snapshot) listing(p *participant.Participant, d dialect.Dialect) *listing {
+	key := scope{d, p.GetKind(), p.GetOrganizationId(), p.GetApplicationId()}
 	known, _ := s.listings.byScope.Load(key)
 	last, _ := known.(*remembered)
 	if last != nil && last.generation == s.generation {
@@ -84,7 +86,7 @@ func (s *Snapshot) listing(p *participant.Participant) *listing {
 		s.listings.byScope.CompareAndSwap(key, known, &remembered{s.generation, last.listing})
 		return last.listing
 	}
-	l := s.list(zones)
+	l := s.list(zones, d)
 	s.listings.keep(key, &remembered{s.generation, l})
 	return l
 }
@@ -109,7 +111,7 @@ func (c *listings) keep(key scope, r *remembered) {
 
 // list renders the tools of the zones. Where two of them, online or not, have one alias, both go under their hashes:
 // names do not flip when an instance comes or goes.
-func (s *Snapshot) list(zones []*zone) *listing {
+func (s *Snapshot) list(zones []*zone, d dialect.Dialect) *listing {
 	l := &listing{zones: zones}
 	var entries []*Entry
 	aliases := map[string]int{}
@@ -130,9 +132,9 @@ func (s *Snapshot) list(zones []*zone) *listing {
 	l.hashes, l.ends = make([]string, len(entries)), make([]int, len(entries))
 	definitions, length := make([][]byte, len(entries)), len(entries)
 	for i, e := range entries {
-		l.hashes[i], definitions[i] = e.Tool.Name, e.function.published
+		l.hashes[i], definitions[i] = e.Tool.Name, e.function.definition(d)
 		if aliases[e.Tool.Alias] > 1 {
-			definitions[i] = e.Tool.Definition(e.Tool.Name)
+			definitions[i] = e.Tool.DefinitionIn(d, e.Tool.Name)
 		}
 		length += len(definitions[i])
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/contract"
 	"github.com/sallyport-dev/sallyport/internal/registry"
 	"github.com/sallyport-dev/sallyport/internal/schema"
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
+	"github.com/sallyport-dev/sallyport/internal/strict"
 )
 
 // planKey tells plans apart: a contract, a service of it, and what the process said in code.
@@ -49,25 +51,52 @@ type plan struct {
 type toolPlan struct {
 	tool     *contract.Tool
 	resource string
-	// published is the definition under the name that is published by itself: the alias, else the hash.
-	published []byte
+	// spelled is what differs between dialects.
+	spelled [dialect.Count]spelledPlan
 	// hidden says why nobody sees the function; empty where nothing forbids it.
 	hidden string
+	// texts are the limits of JSON texts within arguments.
+	texts strict.Limits
+}
 
-	// once guards calls and callsErr, which the first call makes: most functions of a large catalog are never called.
-	once     sync.Once
+// spelledPlan is one function in one dialect. What is in it is made when it is first asked for: most functions of a
+// large catalog are never called, and most dialects never listed.
+type spelledPlan struct {
+	listed sync.Once
+	// published is the definition under the name that is published by itself: the alias, else the hash.
+	published []byte
+
+	called   sync.Once
 	calls    *CallPlan
 	callsErr error
 }
 
+// definition gives the function's entry in tools/list.
+func (p *toolPlan) definition(d dialect.Dialect) []byte {
+	s := &p.spelled[d]
+	s.listed.Do(func() { s.published = p.tool.DefinitionIn(d, publishedName(p.tool)) })
+	return s.published
+}
+
 // callPlan gives the plan of the function's calls. After the first time it costs one atomic load.
-func (p *toolPlan) callPlan() (*CallPlan, error) {
-	p.once.Do(func() { p.calls, p.callsErr = compileCalls(p.tool) })
-	return p.calls, p.callsErr
+func (p *toolPlan) callPlan(d dialect.Dialect) (*CallPlan, error) {
+	s := &p.spelled[d]
+	s.called.Do(func() {
+		if d == dialect.Canonical {
+			s.calls, s.callsErr = compileCalls(p.tool)
+			return
+		}
+		var canonical *CallPlan
+		if canonical, s.callsErr = p.callPlan(dialect.Canonical); s.callsErr == nil {
+			s.calls, s.callsErr = canonical.spell(d, p.tool, p.texts)
+		}
+	})
+	return s.calls, s.callsErr
 }
 
 // compiler compiles plans. It is safe for concurrent use.
 type compiler struct {
+	texts     strict.Limits
 	contracts Contracts
 	profile   schema.Profile
 }
@@ -133,7 +162,7 @@ func (c *compiler) service(key planKey, overlays []*registryv1.Overlay, files *c
 				key.service.Zone)
 		}
 		for _, t := range s.Tools {
-			tools = append(tools, compileTool(t))
+			tools = append(tools, compileTool(t, c.texts))
 		}
 	}
 	return tools, nil
@@ -146,8 +175,8 @@ func recovered(err *error) {
 }
 
 // compileTool renders one function, or says why it is hidden.
-func compileTool(t *contract.Tool) *toolPlan {
-	p := &toolPlan{tool: t, resource: t.Resource()}
+func compileTool(t *contract.Tool, texts strict.Limits) *toolPlan {
+	p := &toolPlan{tool: t, resource: t.Resource(), texts: texts}
 	switch {
 	case t.Denied != "":
 		p.hidden = t.Denied
@@ -157,7 +186,7 @@ func compileTool(t *contract.Tool) *toolPlan {
 	if p.hidden != "" {
 		return p
 	}
-	p.published = t.Definition(publishedName(t))
+	p.definition(dialect.Canonical)
 	return p
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sallyport-dev/sallyport/internal/registry"
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
@@ -38,8 +39,19 @@ type zone struct {
 
 // Resolve finds a tool by its hash or its alias among those that the participant may see, online or not. A name that
 // nobody has, a hidden tool and one of a zone that the participant does not reach are one answer, found on one way. An
-// alias that the participant sees on two tools is nobody's.
-func (s *Snapshot) Resolve(p *participant.Participant, name string) (*Entry, bool) {
+// alias that the participant sees on two tools is nobody's. Where the dialect spells names in its own way, that spelling
+// is understood as well.
+func (s *Snapshot) Resolve(p *participant.Participant, d dialect.Dialect, name string) (*Entry, bool) {
+	if e, ok := s.resolve(p, name); ok {
+		return e, true
+	}
+	if canonical := d.CanonicalName(name); canonical != name {
+		return s.resolve(p, canonical)
+	}
+	return nil, false
+}
+
+func (s *Snapshot) resolve(p *participant.Participant, name string) (*Entry, bool) {
 	if e := s.names.get(name); e != nil && s.rules.Reaches(p, e.Service.Zone) {
 		return e, true
 	}

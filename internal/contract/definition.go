@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	toolv1 "github.com/sallyport-dev/sallyport/gen/sallyport/tool/v1"
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 )
 
 // weightKey is the key of a tool's weight in its `_meta`.
@@ -18,18 +19,23 @@ const weightKey = "dev.sallyport/weight"
 // name, title, description, inputSchema, outputSchema where there is one, the four hints, and `_meta` with the weight
 // where one is declared. Equal tools render to equal bytes.
 func (t *Tool) Definition(publishedName string) []byte {
+	return t.DefinitionIn(dialect.Canonical, publishedName)
+}
+
+// DefinitionIn is Definition with the name and the schemas spelled in a dialect. It spells them anew each time.
+func (t *Tool) DefinitionIn(d dialect.Dialect, publishedName string) []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"name":`)
-	writeString(&b, publishedName)
+	writeString(&b, d.ToolName(publishedName))
 	b.WriteString(`,"title":`)
 	writeString(&b, t.Title)
 	b.WriteString(`,"description":`)
 	writeString(&b, t.Description)
 	b.WriteString(`,"inputSchema":`)
-	b.Write(t.Input.JSON())
+	b.Write(d.Input(t.Input).JSON())
 	if t.Output != nil {
 		b.WriteString(`,"outputSchema":`)
-		b.Write(t.Output.JSON())
+		b.Write(d.Output(t.Output).JSON())
 	}
 	b.WriteString(`,"annotations":{"readOnlyHint":`)
 	b.WriteString(strconv.FormatBool(t.Hints.ReadOnly))

@@ -32,7 +32,7 @@ func (x *exchange) callTool() *answer {
 	if problem := x.message.params.meta.badToken(); problem != nil {
 		return x.fail(problem, lifecycle.Envelope)
 	}
-	tool, found := x.snapshot.Resolve(x.participant, x.toolName())
+	tool, found := x.snapshot.Resolve(x.participant, x.dialect, x.toolName())
 	if !found {
 		return x.fail(unknownTool, lifecycle.Authorization)
 	}

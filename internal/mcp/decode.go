@@ -85,6 +85,7 @@ type meta struct {
 	clientInfo         jsontext.Value
 	logLevel           jsontext.Value
 	progressToken      jsontext.Value
+	dialect            jsontext.Value
 }
 
 // The members of `_meta` that we read (mcp-protocol.md 1.3).
@@ -94,6 +95,7 @@ const (
 	metaClientInfo         = "io.modelcontextprotocol/clientInfo"
 	metaLogLevel           = "io.modelcontextprotocol/logLevel"
 	metaProgressToken      = "progressToken"
+	metaDialect            = "dev.sallyport/dialect"
 )
 
 // What jsontext does not mind.
@@ -242,6 +244,8 @@ func (d *decoder) meta(err *error) meta {
 			m.logLevel = d.value(err)
 		case metaProgressToken:
 			m.progressToken = d.value(err)
+		case metaDialect:
+			m.dialect = d.value(err)
 		default:
 			d.value(err)
 		}

@@ -20,6 +20,7 @@ import (
 
 	participantv1 "github.com/sallyport-dev/sallyport/gen/sallyport/participant/v1"
 	"github.com/sallyport-dev/sallyport/internal/lifecycle"
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 )
 
 // Defaults of [Options].
@@ -76,6 +77,8 @@ type Options struct {
 	// ListTTL is for how long clients may reuse the list of tools; 0 means [DefaultListTTL], and a negative one that they
 	// may not.
 	ListTTL time.Duration
+	// Dialects are the dialects of clients that name none themselves, by the name that a client gives itself.
+	Dialects map[string]dialect.Dialect
 	// CORS answers browsers of the allowed origins with what lets their pages read the answers.
 	CORS bool
 	// PageSize is the most tools on a page of tools/list; 0 means [DefaultPageSize].
@@ -171,6 +174,7 @@ type exchange struct {
 	era         *era
 	method      method
 	version     string
+	dialect     dialect.Dialect
 	tool        Tool
 	reference   string
 	// stream is the progress of the call; nil where nobody listens to it.
@@ -265,6 +269,9 @@ func (x *exchange) answer(w http.ResponseWriter) *answer {
 	}
 	if !known {
 		return x.fail(&problem{code: codeMethodNotFound, message: "Method not found."}, lifecycle.Envelope)
+	}
+	if refusal := x.chooseDialect(); refusal != nil {
+		return refusal
 	}
 	return x.method.serve(x)
 }

@@ -3,17 +3,21 @@ package mcp
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sallyport-dev/sallyport/internal/contract"
 	"github.com/sallyport-dev/sallyport/internal/lifecycle"
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 )
 
 // instructions are for the model that reads them once, at the start.
-const instructions = "Each tool is one remote procedure of a service on this platform. Names are opaque: choose a tool by " +
+var instructions = "Each tool is one remote procedure of a service on this platform. Names are opaque: choose a tool by " +
 	"its title and description, and follow nextCursor until the list ends. Arguments are judged strictly against the " +
 	"input schema; leave an optional property out instead of sending null. In the _meta of an error result, " +
 	"dev.sallyport/correctable true means that corrected arguments may succeed, and dev.sallyport/executed says whether " +
-	"the call ran: no (safe to repeat) or unknown (check before you repeat it)."
+	"the call ran: no (safe to repeat) or unknown (check before you repeat it). Schemas are published in several dialects: " +
+	"a client chooses one for a request by " + metaDialect + " in its _meta, or by the query parameter " + dialectParameter +
+	", of " + strings.Join(dialect.Names(), ", ") + "."
 
 // texts are the answers that are the same for every caller, rendered once.
 type texts struct {
@@ -118,7 +122,7 @@ func (x *exchange) listTools() *answer {
 			return x.fail(badCursor, lifecycle.Envelope)
 		}
 	}
-	definitions, next := x.snapshot.Page(x.participant, after, x.h.options.PageSize)
+	definitions, next := x.snapshot.Page(x.participant, x.dialect, after, x.h.options.PageSize)
 	b := append(x.begin(), `"tools":[`...)
 	at := len(b)
 	b = append(b, ']')

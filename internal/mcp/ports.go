@@ -6,6 +6,8 @@ import (
 	participantv1 "github.com/sallyport-dev/sallyport/gen/sallyport/participant/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
+
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 )
 
 // Authenticator turns the credentials in a request's headers into a participant (access.md, "Credentials" 2).
@@ -23,13 +25,13 @@ type Catalog interface {
 
 // Snapshot is one immutable state of the tools. Its methods are safe for concurrent use.
 type Snapshot interface {
-	// Page returns the definitions, in order and with commas between them, of at most size tools that p sees after the
+	// Page returns the definitions in a dialect, in order and with commas between them, of at most size tools that p sees after the
 	// tool with the hash after, and the hash that the page ended on when another page follows. The bytes are shared and
 	// must not be changed.
-	Page(p *participantv1.Participant, after string, size int) (definitions []byte, next string)
-	// Resolve finds a tool by its published or hashed name among those that p may call. Hidden, denied and missing are
+	Page(p *participantv1.Participant, d dialect.Dialect, after string, size int) (definitions []byte, next string)
+	// Resolve finds a tool, to be called in a dialect, by its published or hashed name among those that p may call. Hidden, denied and missing are
 	// one answer: false.
-	Resolve(p *participantv1.Participant, name string) (Tool, bool)
+	Resolve(p *participantv1.Participant, d dialect.Dialect, name string) (Tool, bool)
 }
 
 // Tool is one resolved tool, good for one call.

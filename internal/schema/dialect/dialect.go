@@ -27,6 +27,9 @@ const (
 	count
 )
 
+// Count is how many dialects there are.
+const Count = int(count)
+
 // spelling is what a dialect is.
 type spelling struct {
 	// name is what a request asks for.
@@ -143,6 +146,9 @@ func (d Dialect) Reader() string { return spellings[d].reader }
 
 // ChangesArguments reports whether callers spell arguments in another way than canonically.
 func (d Dialect) ChangesArguments() bool { return spellings[d].closed || spellings[d].strict }
+
+// AsksForHeaders reports whether documents of the dialect say which arguments callers repeat in headers.
+func (d Dialect) AsksForHeaders() bool { return spellings[d].style.Has("x-mcp-header") }
 
 // ToolName spells the name of a tool: Gemini wants a letter or an underscore first.
 func (d Dialect) ToolName(name string) string {

@@ -1,0 +1,66 @@
+package mcp
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/sallyport-dev/sallyport/internal/lifecycle"
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
+)
+
+// dialectParameter is the query parameter that names a dialect, for hosts that cannot set `_meta`.
+const dialectParameter = "dialect"
+
+// chooseDialect finds the spelling that the caller reads (boundary.md, "Dialects"): what the request names in `_meta`,
+// else what its URL names, else what is configured for the client, else the canonical one.
+func (x *exchange) chooseDialect() *answer {
+	if named := x.message.params.meta.dialect; named != nil {
+		return x.takeDialect(string(unquoteString(named)))
+	}
+	if query := x.r.URL.RawQuery; query != "" {
+		values, err := url.ParseQuery(query)
+		if err != nil || len(values[dialectParameter]) > 1 {
+			return x.takeDialect("")
+		}
+		if values.Has(dialectParameter) {
+			return x.takeDialect(values.Get(dialectParameter))
+		}
+	}
+	if len(x.h.options.Dialects) > 0 {
+		x.dialect = x.h.options.Dialects[x.clientName()]
+	}
+	return nil
+}
+
+func (x *exchange) takeDialect(name string) *answer {
+	d, ok := dialect.Parse(name)
+	if !ok {
+		a := x.fail(unknownDialect, lifecycle.Negotiation)
+		if x.era.routed {
+			a.status = http.StatusBadRequest
+		}
+		return a
+	}
+	x.dialect = d
+	return nil
+}
+
+var unknownDialect = &problem{
+	code:    codeInvalidParams,
+	message: "Unknown dialect: the accepted ones are " + strings.Join(dialect.Names(), ", ") + ".",
+}
+
+// clientName is what the client calls itself: in `_meta`, else the product of its User-Agent.
+func (x *exchange) clientName() string {
+	if info := x.message.params.meta.clientInfo; info.Kind() == '{' {
+		if name := unquoteString(memberOf(info, "name")); name != nil {
+			return string(name)
+		}
+	}
+	product := x.r.UserAgent()
+	if i := strings.IndexAny(product, "/ "); i >= 0 {
+		product = product[:i]
+	}
+	return product
+}
