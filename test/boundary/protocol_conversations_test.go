@@ -145,8 +145,8 @@ func (c *counter) replay(t *testing.T, version string, requests []recordedReques
 	if len(seen) != 0 {
 		t.Errorf("the conversation also has %v", seen)
 	}
-	if tools != 8 {
-		t.Errorf("%d tools were listed, want 8", tools)
+	if tools != 9 {
+		t.Errorf("%d tools were listed, want 9", tools)
 	}
 }
 

@@ -24,7 +24,9 @@ import (
 // request. Only what differs from run to run is taken out: the address and the credentials.
 var record = flag.Bool("record", false, "record the conversations of real clients anew")
 
-func conversationFile(version string) string { return "testdata/conversations/go-sdk-1.8.0-" + version + ".http" }
+func conversationFile(version string) string {
+	return "testdata/conversations/go-sdk-1.8.0-" + version + ".http"
+}
 
 // recorder is a proxy in front of an edge that writes down what a client sends.
 type recorder struct {

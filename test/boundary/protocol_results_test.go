@@ -199,7 +199,7 @@ func TestProtocol_list(t *testing.T) {
 	c := newCounter(t, configured(func(cfg *configv1.EdgeConfig) { cfg.PageSize = 3 }))
 	hashes := map[string]string{}
 	for alias, method := range map[string]string{
-		"greet": "Greet", "blocks": "Blocks", "author": "Author", "count": "Count", "nothing": "Nothing", "ask": "Ask", "ask_more": "AskMore", "route": "Route",
+		"greet": "Greet", "blocks": "Blocks", "author": "Author", "count": "Count", "nothing": "Nothing", "ask": "Ask", "ask_more": "AskMore", "route": "Route", "send": "Send",
 	} {
 		hashes[alias] = hashOf("app-api", "protocol.v1.ProtocolService", method)
 	}
