@@ -240,7 +240,7 @@ func (r *run) watch(ctx context.Context) (samples []Sample, err error) {
 		if err := r.stand.edge.Alive(); err != nil {
 			return samples, err
 		}
-		if s.At-told >= time.Minute {
+		if s.At.Truncate(time.Minute) > told.Truncate(time.Minute) {
 			tell(s.At)
 		}
 	}

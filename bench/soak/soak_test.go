@@ -2,6 +2,7 @@ package soak_test
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -31,6 +32,9 @@ func TestRun_everythingSettlesAndNothingIsLeftBehind(t *testing.T) {
 	}
 	if err := report.Err(); err != nil {
 		t.Error(err)
+		if dump, err := os.ReadFile(report.Dump); err == nil {
+			t.Logf("%s", dump)
+		}
 	}
 	if rows != 1 || len(report.Samples) == 0 {
 		t.Errorf("%d rows, %d samples", rows, len(report.Samples))

@@ -202,8 +202,10 @@ func (s *stand) startEdge(ctx context.Context, etcd, addresses string) error {
 
 // dump ends the edge with a dump of all goroutines, and gives the file that it is in.
 func (s *stand) dump() string {
-	s.edge.Signal(syscall.SIGQUIT)
-	return s.edge.Log()
+	edge := s.edge
+	s.edge = nil
+	edge.Signal(syscall.SIGQUIT)
+	return edge.Log()
 }
 
 // close ends every process: the services first, which say farewell to the registry.

@@ -33,7 +33,7 @@ type field struct{ name, value string }
 type phase int
 
 const (
-	stays phase = iota
+	_ phase = iota // a caller that stays
 	// inHead is before the head is whole, so that there is no request. HTTP/2 sends heads whole.
 	inHead
 	// inBody is after half of the body.
