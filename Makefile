@@ -87,7 +87,7 @@ soak: ## half an hour of mixed traffic while services restart (bench/README.md)
 	go run ./bench/cmd/soak $(SOAKFLAGS)
 
 docs: ## write those parts of docs/ that come from the code
-	UPDATE_DOCS=1 go test -count=1 -run 'Page' ./test/docs ./test/boundary
+	UPDATE_DOCS=1 go test -count=1 -run 'Page' ./test/docs ./test/boundary ./test/clients
 
 api-baseline: tools/node_modules/.stamp ## accept the protos as they are as the baseline of buf breaking
 	$(BUF) build api --as-file-descriptor-set --exclude-source-info -o api/baseline.binpb

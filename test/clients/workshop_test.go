@@ -281,15 +281,15 @@ func (w *workshop) count(stream grpc.ServerStream) error {
 		sign := &toolv1.Progress{Progress: n, Total: proto.Float64(1e6), Message: fmt.Sprintf("counted to %g", n)}
 		out.Set(step.ByName("progress"), protoreflect.ValueOfMessage(sign.ProtoReflect()))
 		if err := stream.SendMsg(out); err != nil {
-			v.end(stream.Context())
+			v.end(gone(stream.Context()))
 			return err
 		}
 		select {
 		case <-stream.Context().Done():
-			v.end(stream.Context())
+			v.end(gone(stream.Context()))
 			return status.FromContextError(stream.Context().Err()).Err()
 		case <-v.told:
-			v.end(nil)
+			v.end(endedTold)
 			counted := dynamicpb.NewMessage(step.ByName("counted").Message())
 			set(counted, "key", key)
 			set(counted, "told", true)
@@ -308,10 +308,10 @@ func (w *workshop) wait(ctx context.Context, in, out *dynamicpb.Message) error {
 	}
 	select {
 	case <-ctx.Done():
-		v.end(ctx)
+		v.end(gone(ctx))
 		return status.FromContextError(ctx.Err()).Err()
 	case <-v.told:
-		v.end(nil)
+		v.end(endedTold)
 		set(out, "told", true)
 		return nil
 	}
@@ -403,17 +403,18 @@ func (w *workshop) tell(key string) {
 	v.tell.Do(func() { close(v.told) })
 }
 
-// end notes how a call ended; ctx is nil where it was told to.
-func (v *visit) end(ctx context.Context) {
-	switch {
-	case ctx == nil:
-		v.how = endedTold
-	case errors.Is(ctx.Err(), context.Canceled):
-		v.how = endedCanceled
-	default:
-		v.how = fmt.Sprint(ctx.Err())
-	}
+// end notes how a call ended.
+func (v *visit) end(how string) {
+	v.how = how
 	close(v.ended)
+}
+
+// gone is how a call ended that was not told to.
+func gone(ctx context.Context) string {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return endedCanceled
+	}
+	return fmt.Sprint(ctx.Err())
 }
 
 // wantEnd waits until a call has ended, and checks how.
