@@ -46,8 +46,8 @@ func TestProtocol_notifications(t *testing.T) {
 func TestProtocol_notificationsInOtherVersions(t *testing.T) {
 	c := newCounter(t)
 	for header, want := range map[string]reply{
-		"2024-11-05": notServed("2024-11-05"), "1999-01-01": notServed("unrecognised"), "2099-01-01": notServed("unrecognised"), "2026-07-29": notServed("unrecognised"),
-		"x": notServed("unrecognised"), "": notServed("unrecognised"),
+		"2024-11-05": unserved("2024-11-05"), "1999-01-01": unserved("1999-01-01"), "2099-01-01": unserved("2099-01-01"),
+		"2026-07-29": unserved("2026-07-29"), "x": notServed("unrecognised"), "": notServed("unrecognised"),
 	} {
 		t.Run(header, func(t *testing.T) {
 			for _, meta := range []string{"", `{}`, soundMeta(version20260728), soundMeta("2099-01-01"), soundMeta(version20250618)} {
