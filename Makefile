@@ -11,7 +11,7 @@ STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 TESTFLAGS   ?=
 PACKAGES    ?= ./...
 
-.PHONY: help run test conformance race fuzz fuzz-boundary lint gen check-gen api-baseline docs bench build ci clean
+.PHONY: help run test conformance race fuzz fuzz-boundary lint gen check-gen api-baseline docs bench soak build ci clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -82,8 +82,12 @@ BENCHFLAGS ?=
 bench: ## compare the edge with others (bench/README.md); Linux with two processors
 	go run ./bench/cmd/compare $(BENCHFLAGS)
 
+SOAKFLAGS ?=
+soak: ## half an hour of mixed traffic while services restart (bench/README.md)
+	go run ./bench/cmd/soak $(SOAKFLAGS)
+
 docs: ## write those parts of docs/ that come from the code
-	UPDATE_DOCS=1 go test -count=1 -run 'Page' ./test/docs ./test/boundary
+	UPDATE_DOCS=1 go test -count=1 -run 'Page' ./test/docs ./test/boundary ./test/clients
 
 api-baseline: tools/node_modules/.stamp ## accept the protos as they are as the baseline of buf breaking
 	$(BUF) build api --as-file-descriptor-set --exclude-source-info -o api/baseline.binpb
@@ -92,4 +96,4 @@ ci: ## what CI runs
 	bash .ci/run
 
 clean: ## remove what was built, and the data of make run
-	rm -rf bin .sallyport tools/node_modules test/conformance/node_modules
+	rm -rf bin .sallyport tools/node_modules

@@ -34,8 +34,8 @@ type Limits struct {
 	BodyTimeout time.Duration
 	// IdleTimeout is how long a connection may stay open without a request; 2 min by default.
 	IdleTimeout time.Duration
-	// WriteTimeout is how long an HTTP/2 connection may accept nothing of what is to be written to it; 30 s by default.
-	// The handler sets deadlines of its own for each answer.
+	// WriteTimeout is how long a caller may take to accept what is written to the connection at once; 30 s by default, and
+	// half of it at least. The handler sets deadlines of its own for the pieces of large answers and of HTTP/2's streams.
 	WriteTimeout time.Duration
 	// MaxHeadBytes is how large a request's head may be, give or take a few KiB; 64 KiB by default. A larger one is
 	// answered with 431.
@@ -74,6 +74,7 @@ func Serve(
 		o(&limits)
 	}
 	server := newServer(handler, tlsConfig, logger, &limits)
+	l = &patientListener{Listener: l, timeout: cmp.Or(limits.WriteTimeout, defaultWriteTimeout)}
 	served := make(chan error, 1)
 	go func() {
 		if tlsConfig != nil {
@@ -116,8 +117,6 @@ func newServer(handler http.Handler, tlsConfig *tls.Config, logger *slog.Logger,
 		ReadTimeout:    head + cmp.Or(limits.BodyTimeout, defaultBodyTimeout),
 		IdleTimeout:    cmp.Or(limits.IdleTimeout, defaultIdleTimeout),
 		MaxHeaderBytes: cmp.Or(limits.MaxHeadBytes, defaultMaxHeadBytes),
-		// A handler's deadline ends a stream. This ends a connection that takes no frames of any.
-		HTTP2: &http.HTTP2Config{WriteByteTimeout: cmp.Or(limits.WriteTimeout, defaultWriteTimeout)},
 		// What net/http complains about may quote a request.
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 	}

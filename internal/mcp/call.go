@@ -83,20 +83,27 @@ func (x *exchange) dispatch(request []byte, arguments jsontext.Value) *answer {
 		ctx, report = whole, x.stream.report
 	}
 	response, err := x.tool.Dispatch(ctx, x.participant, request, report)
-	if err == nil {
-		defer response.Free()
+	if err != nil {
+		return x.undone(arguments, err)
 	}
+	defer response.Free()
+	if x.overdue() {
+		return x.tooLate(nil)
+	}
+	return x.result(response.ReadOnlyData())
+}
+
+// undone answers a call that brought no response.
+func (x *exchange) undone(arguments []byte, err error) *answer {
 	var failure *Failure
 	errors.As(err, &failure)
 	switch {
 	case x.overdue():
 		return x.tooLate(failure)
-	case failure != nil:
-		return x.failure(arguments, failure)
-	case err != nil:
+	case failure == nil:
 		return x.fault("dispatch the call", lifecycle.Internal, err)
 	}
-	return x.result(response.ReadOnlyData())
+	return x.failure(arguments, failure)
 }
 
 // overdue says that the request's deadline has passed. What arrives later is dropped.
@@ -166,7 +173,7 @@ func (x *exchange) fault(doing string, class lifecycle.Class, err error) *answer
 	return x.toolError(internalText(x.reference), "", nil, class)
 }
 
-// failure answers a call that brought no response.
+// failure says why a call brought no response.
 func (x *exchange) failure(arguments []byte, f *Failure) *answer {
 	ctx := x.r.Context()
 	if f.Disagreement {

@@ -17,14 +17,16 @@ func (x *exchange) deliver(a *answer) *answer {
 		s.settle()
 	}
 	a = x.bounded(a)
-	if x.left() {
-		a.outcome, a.class = lifecycle.Cancelled, lifecycle.Transport
-	}
+	left := x.left()
+	var err error
 	if s != nil && s.started {
 		a.status = http.StatusOK // which is what was sent
-		s.finish(a.body)
+		err = s.finish(a.body)
 	} else {
-		x.write(a)
+		err = x.write(a)
+	}
+	if left || err != nil && !errors.Is(err, http.ErrBodyNotAllowed) { // which is what an answer to HEAD meets
+		a.outcome, a.class = lifecycle.Cancelled, lifecycle.Transport
 	}
 	return a
 }
@@ -49,9 +51,9 @@ func (x *exchange) bounded(a *answer) *answer {
 	return x.toolError(tooLargeText, "", nil, lifecycle.Service)
 }
 
-// write writes a JSON answer. A failed write is the transport's affair: net/http ends the connection, and there is nobody
-// left to tell.
-func (x *exchange) write(a *answer) {
+// write writes a JSON answer. The error means that the caller did not take all of it; net/http ends the connection then,
+// and there is nobody left to tell. A short answer is taken when the connection's buffers have it.
+func (x *exchange) write(a *answer) error {
 	h := x.w.Header()
 	h["Cache-Control"] = noStore
 	h["X-Content-Type-Options"] = noSniff
@@ -71,17 +73,20 @@ func (x *exchange) write(a *answer) {
 	if length <= smallBody && x.r.ProtoMajor < 2 {
 		for _, part := range parts {
 			if len(part) > 0 {
-				_, _ = x.w.Write(part)
+				if _, err := x.w.Write(part); err != nil {
+					return err
+				}
 			}
 		}
-		return
+		return nil
 	}
 	w := x.paced()
 	for _, part := range parts {
-		if w.write(part) != nil {
-			return
+		if err := w.write(part); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 const (

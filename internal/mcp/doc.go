@@ -10,10 +10,11 @@
 //	methods.go   initialize, server/discover, ping, tools/list
 //	call.go      tools/call: first door -> gate -> dispatch -> result; params.go holds headers that repeat arguments
 //	             against them, capabilities.go what a tool needs of its client; status.go has the texts for gRPC codes
-//	answer.go    the one terminal write
+//	stream.go    the signs of life of a running call, as server-sent events to who listens
+//	answer.go    what a request gets; deliver.go writes it: whole, or as the last event of its stream
 //
 // Whatever a step refuses becomes an [answer], never a panic or a second write, and the request settles exactly once.
-// Nothing that the caller sent is repeated in an answer but the JSON-RPC id (boundary.md, "What a refusal says").
+// Nothing that the caller sent is repeated in an answer but the JSON-RPC id and the progress token (boundary.md, "What a refusal says").
 //
 // The package knows no etcd, no gRPC connection and no protobuf descriptor: which tools there are and how they are
 // called is behind [Catalog], who calls is behind [Authenticator].

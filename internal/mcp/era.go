@@ -3,21 +3,18 @@ package mcp
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/sallyport-dev/sallyport/internal/lifecycle"
 )
 
 // The protocol versions by name. Which of them are served is what the eras below say.
 const (
-	version20241105 = "2024-11-05"
 	version20250326 = "2025-03-26"
 	version20250618 = "2025-06-18"
 	version20251125 = "2025-11-25"
 	version20260728 = "2026-07-28"
 )
-
-// knownVersions may be named in an answer even where a caller asked for them: the texts are ours.
-var knownVersions = []string{version20260728, version20251125, version20250618, version20250326, version20241105}
 
 // era is one way of speaking MCP: the versions that share it, what it demands before a method is looked at, which
 // methods it serves, and how its errors show in HTTP. Everything that differs between eras is a field here, so that
@@ -149,11 +146,34 @@ func (x *exchange) negotiateLegacy() *answer {
 	return x.refuseVersion()
 }
 
-// refuseVersion names the served versions. What the header asked for is named only where the text is ours too; a body
-// that asked for something else was refused before.
+// looksLikeVersion says whether text is up to four numbers of up to four digits with dots or dashes between them, as in
+// 2026-07-28, with or without a v before them.
+func looksLikeVersion(text string) bool {
+	text, _ = strings.CutPrefix(text, "v")
+	numbers, digits := 1, 0
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c >= '0' && c <= '9':
+			digits++
+		case (c == '.' || c == '-') && digits > 0:
+			numbers++
+			digits = 0
+		default:
+			return false
+		}
+		if numbers > 4 || digits > 4 {
+			return false
+		}
+	}
+	return digits > 0
+}
+
+// refuseVersion names the served versions and, as the protocol demands of this one error, the version that the header
+// asks for: where it has the form of a version, which leaves no room for anything else. A body that asked for something
+// else was refused before.
 func (x *exchange) refuseVersion() *answer {
 	requested, _ := x.versionHeader()
-	if !slices.Contains(knownVersions, requested) {
+	if !looksLikeVersion(requested) {
 		requested = "unrecognised"
 	}
 	data := appendStrings([]byte(`{"supported":`), x.h.versions())

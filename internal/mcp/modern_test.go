@@ -72,7 +72,7 @@ func TestHandler_modernEra(t *testing.T) {
 		{"another version in the header", map[string]string{"MCP-Protocol-Version": "2025-11-25", "Mcp-Method": "tools/list"}, request("tools/list", meta), 400, mismatch},
 		{"another version in the body", head("tools/list"), request("tools/list", strings.Replace(meta, "2026-07-28", "v999", 1)), 400, mismatch},
 		{"a future version in both", map[string]string{"MCP-Protocol-Version": "2099-01-01", "Mcp-Method": "tools/list"},
-			request("tools/list", strings.Replace(meta, "2026-07-28", "2099-01-01", 1)), 400, "…" + supported + `"unrecognised"}`},
+			request("tools/list", strings.Replace(meta, "2026-07-28", "2099-01-01", 1)), 400, "…" + supported + `"2099-01-01"}`},
 		{"a legacy version in both", map[string]string{"MCP-Protocol-Version": "2025-11-25", "Mcp-Method": "tools/list"},
 			request("tools/list", strings.Replace(meta, "2026-07-28", "2025-11-25", 1)), 400, "…" + supported + `"2025-11-25"}`},
 		{"no method header", map[string]string{"MCP-Protocol-Version": "2026-07-28"}, request("tools/list", meta), 400, mismatch},
@@ -110,7 +110,7 @@ func TestHandler_modernEra(t *testing.T) {
 		{"notification", head("notifications/cancelled"), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, 202, ""},
 		{"notification of another method", head("canary"), `{"jsonrpc":"2.0","method":"notifications/cancelled"}`, 202, ""},
 		{"notification of a version that the header does not name", nil, `{"jsonrpc":"2.0","method":"x","params":{` + meta + `}}`, 202, ""},
-		{"notification in a future version", map[string]string{"MCP-Protocol-Version": "2099-01-01"}, `{"jsonrpc":"2.0","method":"x"}`, 400, "…" + supported + `"unrecognised"}`},
+		{"notification in a future version", map[string]string{"MCP-Protocol-Version": "2099-01-01"}, `{"jsonrpc":"2.0","method":"x"}`, 400, "…" + supported + `"2099-01-01"}`},
 		{"posted result", head("x"), `{"jsonrpc":"2.0","id":5,"result":{}}`, 400,
 			`{"jsonrpc":"2.0","error":{"code":-32600,"message":"Responses are not accepted: send requests and notifications."}}`},
 	} {

@@ -303,6 +303,8 @@ func TestParams_places(t *testing.T) {
 		{"the parent is a string, header", "deep", `{"a":{"b":"north"}}`, north, refuse},
 		{"the parent is an array, absent header", "deep", `{"a":[{"b":{"c":"north"}}]}`, nil, accept},
 		{"the parent is an array, header", "deep", `{"a":[{"b":{"c":"north"}}]}`, north, refuse},
+		{"the parent is an array like an object, absent header", "deep", `{"a":["b",{"c":"north"}]}`, nil, accept},
+		{"the parent is an array like an object, header", "deep", `{"a":["b",{"c":"north"}]}`, north, refuse},
 		{"the parent is a number, header", "deep", `{"a":{"b":1}}`, north, refuse},
 		{"no arguments, absent header", "deep", "", nil, accept},
 		{"no arguments, header", "deep", "", north, refuse},

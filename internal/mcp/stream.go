@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"math"
 	"net/http"
 	"runtime/debug"
@@ -237,13 +238,20 @@ func (s *stream) isBroken() bool {
 	return s.broken
 }
 
-// finish writes the response, which is the last frame.
-func (s *stream) finish(body []byte) {
-	if s.broken || s.ctx.Err() != nil {
-		return
+// finish writes the response, which is the last frame. The error means that the caller did not take it.
+func (s *stream) finish(body []byte) error {
+	if s.broken {
+		return errBroken
 	}
-	// A failed write is the transport's affair: nobody is left to tell.
-	if s.w.write([]byte(frameOpening)) == nil && s.w.write(body) == nil && s.w.write([]byte(frameClosing)) == nil {
-		_ = s.w.flush()
+	if err := s.ctx.Err(); err != nil {
+		return err
 	}
+	for _, part := range [...][]byte{[]byte(frameOpening), body, []byte(frameClosing)} {
+		if err := s.w.write(part); err != nil {
+			return err
+		}
+	}
+	return s.w.flush()
 }
+
+var errBroken = errors.New("the caller does not take what is written")

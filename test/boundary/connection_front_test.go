@@ -91,6 +91,8 @@ type how struct {
 	secure bool
 	// address is where to listen; empty is on 127.0.0.1.
 	address string
+	// smallBuffers makes the connections hold little that nobody has read yet.
+	smallBuffers bool
 	// handler is served instead of the house's edge.
 	handler http.Handler
 }
@@ -109,8 +111,9 @@ func (h *house) serve(how how) *front {
 		h.t.Fatal(err)
 	}
 	f := &front{
-		house: h, host: l.Addr().String(), visitors: &visitors{Listener: l, changed: make(chan struct{})},
-		entered: make(chan struct{}, 1<<16),
+		house: h, host: l.Addr().String(),
+		visitors: &visitors{Listener: l, smallBuffers: how.smallBuffers, changed: make(chan struct{})},
+		entered:  make(chan struct{}, 1<<16),
 	}
 	var tlsConfig *tls.Config
 	if how.secure {
@@ -141,6 +144,8 @@ func (h *house) serve(how how) *front {
 // visitors is a listener that knows its open connections.
 type visitors struct {
 	net.Listener
+	smallBuffers bool
+
 	mu          sync.Mutex
 	total, open int
 	changed     chan struct{} // closed and replaced at each change
@@ -152,7 +157,11 @@ func (l *visitors) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	l.change(1, 1)
-	return &visitor{TCPConn: conn.(*net.TCPConn), gone: sync.OnceFunc(func() { l.change(0, -1) })}, nil
+	tcp := conn.(*net.TCPConn)
+	if l.smallBuffers {
+		_ = tcp.SetWriteBuffer(4 << 10)
+	}
+	return &visitor{TCPConn: tcp, gone: sync.OnceFunc(func() { l.change(0, -1) })}, nil
 }
 
 func (l *visitors) change(total, open int) {
@@ -170,20 +179,21 @@ func (l *visitors) count() int {
 	return l.total
 }
 
-// waitClosed returns when the edge has closed every connection, on its own or because its caller did.
-func (l *visitors) waitClosed(t testing.TB) {
+// waitGone returns when the edge has taken this many connections and closed all of them, on its own or because the
+// callers did.
+func (l *visitors) waitGone(t testing.TB, n int) {
 	t.Helper()
 	for limit := time.After(patience); ; {
 		l.mu.Lock()
-		open, changed := l.open, l.changed
+		total, open, changed := l.total, l.open, l.changed
 		l.mu.Unlock()
-		if open == 0 {
+		if total >= n && open == 0 {
 			return
 		}
 		select {
 		case <-changed:
 		case <-limit:
-			t.Fatalf("%d connections are open after %s", open, patience)
+			t.Fatalf("of %d connections, %d are open after %s", total, open, patience)
 		}
 	}
 }
@@ -286,14 +296,22 @@ type line struct {
 // dial opens a connection that fails the test when it waits for longer than anything may take.
 func (f *front) dial(t testing.TB) *line {
 	t.Helper()
-	conn, err := net.Dial("tcp", f.host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := f.dialPlain(t)
 	if f.trust != nil {
 		trust := f.trust.Clone()
 		trust.ServerName, trust.NextProtos = "127.0.0.1", []string{"http/1.1"}
-		conn = tls.Client(conn, trust)
+		l.conn = tls.Client(l.conn, trust)
+		l.in = bufio.NewReader(l.conn)
+	}
+	return l
+}
+
+// dialPlain is dial without TLS, even where the edge wants it.
+func (f *front) dialPlain(t testing.TB) *line {
+	t.Helper()
+	conn, err := net.Dial("tcp", f.host)
+	if err != nil {
+		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {

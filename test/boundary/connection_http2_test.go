@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"golang.org/x/net/http2"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -235,7 +234,7 @@ func TestHTTP2_outlivesRapidResets(t *testing.T) {
 func TestHTTP2_aRefusalLeavesTheConnection(t *testing.T) {
 	h := newConnectionHouse(t, configured(func(cfg *configv1.EdgeConfig) {
 		cfg.MaxRequestBytes = smallBody
-		cfg.BodyTimeout = durationpb.New(50 * time.Millisecond)
+		cfg.BodyTimeout = durationpb.New(later)
 	}))
 	calls := h.hold(waitMethod)
 	f := h.serve(how{})

@@ -2,6 +2,7 @@ package boundary_test
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -61,14 +62,14 @@ func versionBodySayings() []saying {
 	return out
 }
 
-// known are the versions that an answer may name.
-var known = append([]string{version20260728, "2024-11-05"}, legacyVersions...)
-
 // legacyVersions are those that `initialize` agrees on.
 var legacyVersions = []string{version20251125, version20250618, version20250326}
 
+// versionForm is what a version may look like so that an answer repeats it, as the protocol demands.
+var versionForm = regexp.MustCompile(`^v?[0-9]{1,4}([.-][0-9]{1,4}){0,3}$`)
+
 func unserved(version string) reply {
-	if slices.Contains(known, version) {
+	if versionForm.MatchString(version) {
 		return notServed(version)
 	}
 	return notServed("unrecognised")

@@ -87,7 +87,7 @@ func errorTable() []errorRow {
 		modern("two version headers", list("MCP-Protocol-Version: 2026-07-28", "MCP-Protocol-Version: 2026-07-28"), mismatch),
 		modern("a version of nobody in _meta", post{method: "tools/list", meta: soundMeta("$V")}, mismatch),
 		modern("a version of nobody", post{method: "tools/list", meta: soundMeta("$V"), lines: []string{"MCP-Protocol-Version: $V"}}, notServed("unrecognised")),
-		modern("a version to come", post{method: "tools/list", params: `"x":"$V"`, meta: soundMeta("2099-01-01"), lines: []string{"MCP-Protocol-Version: 2099-01-01"}}, notServed("unrecognised")),
+		modern("a version to come", post{method: "tools/list", params: `"x":"$V"`, meta: soundMeta("2099-01-01"), lines: []string{"MCP-Protocol-Version: 2099-01-01"}}, notServed("2099-01-01")),
 		modern("a legacy version", post{method: "tools/list", params: `"x":"$V"`, meta: soundMeta("2025-11-25"), lines: []string{"MCP-Protocol-Version: 2025-11-25"}}, notServed("2025-11-25")),
 		modern("no Mcp-Method", list("Mcp-Method"), mismatch),
 		modern("another Mcp-Method", list("Mcp-Method: $V"), mismatch),
@@ -105,7 +105,7 @@ func errorTable() []errorRow {
 	}
 	for _, version := range []string{"$V", "1999-01-01", "2024-11-05", "", "draft", "2025-11-25, 2025-11-25"} {
 		out = append(out, errorRow{
-			name: "a legacy request with the version header " + version, legacy: notServed(or(map[string]string{"2024-11-05": "2024-11-05"}[version], "unrecognised")),
+			name: "a legacy request with the version header " + version, legacy: unserved(version),
 			post: post{method: "tools/list", params: `"x":"$V"`, lines: []string{"MCP-Protocol-Version: " + version}},
 		})
 	}

@@ -40,7 +40,7 @@ func modernRungs() []rung {
 		rung{name: "version", breaks: func(p *post) {
 			p.meta = soundMeta("2099-01-01")
 			p.line("MCP-Protocol-Version: 2099-01-01")
-		}, want: notServed("unrecognised")},
+		}, want: notServed("2099-01-01")},
 		rung{name: "Mcp-Method", breaks: func(p *post) { p.line("Mcp-Method: tools/wish") }, want: mismatch},
 		rung{name: "method", breaks: func(p *post) { p.method = "tools/burn" }, want: unknownOnes},
 		rung{name: "no name", breaks: func(p *post) { p.params = strings.Replace(p.params, `"name":`, `"title":`, 1) }, want: badParams},
@@ -56,7 +56,7 @@ func modernRungs() []rung {
 
 func legacyRungs() []rung {
 	return append(headRungs(),
-		rung{name: "version header", breaks: func(p *post) { p.line("MCP-Protocol-Version: 1999-01-01") }, want: notServed("unrecognised")},
+		rung{name: "version header", breaks: func(p *post) { p.line("MCP-Protocol-Version: 1999-01-01") }, want: notServed("1999-01-01")},
 		rung{name: "method", breaks: func(p *post) { p.method = "tools/burn" }, want: legacyOnes},
 		rung{name: "tool", breaks: func(p *post) { p.params = strings.Replace(p.params, `"greet"`, `"nosuch"`, 1) }, want: badParams},
 		rung{name: "shape of the arguments", breaks: func(p *post) { p.params = strings.Replace(p.params, `{}`, `[{}]`, 1) }, want: badParams},

@@ -43,6 +43,7 @@ service ProtocolService {
   rpc Route(RouteRequest) returns (GreetResponse) {
     option (sallyport.tool.v1.tool) = {name: "route", required_client_capabilities: ["elicitation.form"]};
   }
+  rpc Send(RouteRequest) returns (GreetResponse) { option (sallyport.tool.v1.tool) = {name: "send"}; }
   rpc Deny(GreetRequest) returns (GreetResponse) {
     option (sallyport.tool.v1.tool) = {name: "denied", access: {mode: ACCESS_MODE_DENY_ALL}};
   }
@@ -58,11 +59,13 @@ message GreetRequest { string name = 1; }
 message GreetResponse { string text = 1; }
 message RouteRequest {
   string region = 1 [(sallyport.tool.v1.field).header = "Region"];
-  int64 count = 2 [(sallyport.tool.v1.field) = {header: "Count"}];
-  bool urgent = 3 [(sallyport.tool.v1.field) = {header: "Urgent"}];
-  Inner inner = 4;
+  int64 total = 2 [(sallyport.tool.v1.field).header = "Total"];
+  int32 level = 3 [(sallyport.tool.v1.field).header = "Level"];
+  bool urgent = 4 [(sallyport.tool.v1.field).header = "Urgent"];
+  Inner inner = 5;
+  string note = 6;
 }
-message Inner { string shard = 1; }
+message Inner { string shard = 1 [(sallyport.tool.v1.field).header = "Name"]; }
 message BlocksResponse {
   repeated sallyport.tool.v1.Content blocks = 1 [(sallyport.tool.v1.field) = {content: true}];
   string note = 2;

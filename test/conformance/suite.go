@@ -141,7 +141,7 @@ func readResults(dir string) (map[string][]check, error) {
 			return nil, fmt.Errorf("the result of %s: %w", name[1], err)
 		}
 		if _, twice := scenarios[name[1]]; twice {
-			return nil, fmt.Errorf("%s was run twice", name[1])
+			return nil, fmt.Errorf("%s was run twice: name a folder without the results of an earlier run", name[1])
 		}
 		scenarios[name[1]] = checks
 	}

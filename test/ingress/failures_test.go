@@ -2,6 +2,7 @@ package ingress_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func (h *house) hold() *waiting {
 		case <-w.proceed:
 			return c.answer("done")
 		case <-c.ctx.Done():
-			w.ended <- context.Cause(c.ctx)
+			w.ended <- c.ctx.Err()
 			return c.ctx.Err()
 		}
 	})
@@ -45,6 +46,26 @@ func await[T any](t testing.TB, what string, from <-chan T) T {
 	case <-limit.C:
 		t.Fatalf("%s: not within %v", what, patience)
 		panic("unreachable")
+	}
+}
+
+// give fails the test unless somebody takes.
+func give(t testing.TB, what string, to chan<- struct{}) {
+	t.Helper()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	select {
+	case to <- struct{}{}:
+	case <-limit.C:
+		t.Fatalf("%s: not within %v", what, patience)
+	}
+}
+
+// awaitCancellation fails the test unless a call's context ends at the service, and not by a deadline.
+func awaitCancellation(t testing.TB, ended <-chan error) {
+	t.Helper()
+	if err := await(t, "the end of the call at the service", ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("the call's context ended with %v", err)
 	}
 }
 
@@ -77,7 +98,7 @@ func TestIngress_passesOnThatAClientLeft(t *testing.T) {
 				done := c.send(h.callBody("1", "Wait", "{}"), func(r *http.Request) { *r = *r.WithContext(ctx) })
 				await(t, "the call at the service", w.arrived)
 				leave()
-				await(t, "the end of the call's context at the service", w.ended)
+				awaitCancellation(t, w.ended)
 				if got := await(t, "the end of the request", done); got.err == nil {
 					t.Errorf("a request that was given up was answered: %d %s", got.reply.status, got.reply.body)
 				}
@@ -94,7 +115,7 @@ func TestIngress_passesOnThatAClientLeft(t *testing.T) {
 						return err
 					}
 					<-c.ctx.Done()
-					ended <- context.Cause(c.ctx)
+					ended <- c.ctx.Err()
 					return c.ctx.Err()
 				})
 				f := h.client(t, n, version.http2).watch(h.watchBody("1", `"t"`))
@@ -102,7 +123,7 @@ func TestIngress_passesOnThatAClientLeft(t *testing.T) {
 					t.Errorf("the first frame is %s", frame)
 				}
 				f.cancel()
-				await(t, "the end of the call's context at the service", ended)
+				awaitCancellation(t, ended)
 			})
 		})
 	}
@@ -137,7 +158,7 @@ func TestIngress_endsCallsThatAreSilentForTooLong(t *testing.T) {
 	// From here on the stream runs for longer than nginx waits.
 	silent := c.post(h.callBody("2", "Wait", "{}"))
 	silent.refused(t, http.StatusGatewayTimeout, refusalTimeout)
-	await(t, "the end of the silent call's context at the service", w.ended)
+	awaitCancellation(t, w.ended)
 	close(finish)
 	last := f.next()
 	for strings.Contains(last, "notifications/progress") {
@@ -217,8 +238,8 @@ func TestIngress_sendsNoCallTwice(t *testing.T) {
 			}
 			got.reply.refused(t, http.StatusBadGateway, refusalBroken)
 		}
-		await(t, "the end of one call's context", w.ended)
-		await(t, "the end of the other's", w.ended)
+		awaitCancellation(t, w.ended)
+		awaitCancellation(t, w.ended)
 		if calls := h.depot.count("Wait"); calls != 2 {
 			t.Errorf("two calls were sent %d times", calls)
 		}

@@ -193,7 +193,8 @@ func (h *house) startEdge(changes ...change) *edge {
 		change{"address: 127.0.0.1:8180", "address: " + e.address})
 	text := shipped(h.t, "edge.yaml", changes)
 	_, port, _ := strings.Cut(h.depot.address, ":")
-	text += fmt.Sprintf("addresses:\n  - zone: %s\n    ranges: [127.0.0.0/8]\n    ports: [%s]\n", zone, port)
+	// No call ends by a deadline of the edge's before a test has lost its patience.
+	text += fmt.Sprintf("default_timeout: 240s\naddresses:\n  - zone: %s\n    ranges: [127.0.0.0/8]\n    ports: [%s]\n", zone, port)
 	stack.WriteFile(h.t, e.config, text)
 	e.start()
 	return e

@@ -48,10 +48,7 @@ func TestIngress_streamsFrameByFrame(t *testing.T) {
 				if got := f.next(); got != want {
 					t.Errorf("frame %d is %s\nwant %s", i, got, want)
 				}
-				select {
-				case proceed <- struct{}{}:
-				case <-t.Context().Done():
-				}
+				give(t, "the service to wait for the client", proceed)
 			}
 			if got := f.next(); !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":"w","result":{`) || !strings.Contains(got, `"text":"done"`) {
 				t.Errorf("the last frame is %s", got)
