@@ -9,6 +9,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,8 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/registry"
 	"github.com/sallyport-dev/sallyport/internal/registry/address"
 	"github.com/sallyport-dev/sallyport/internal/schema"
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
+	"github.com/sallyport-dev/sallyport/internal/strict"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
@@ -90,6 +93,10 @@ func open(ctx context.Context, s *settings) (*Edge, error) {
 			return nil, fmt.Errorf("json_profile: there is no profile %q: want one of %q", id, schema.BuiltinIDs())
 		}
 	}
+	dialects, err := clientDialects(cfg.GetClientDialects())
+	if err != nil {
+		return nil, err
+	}
 	addresses, err := address.New(cfg.GetAddresses(), cfg.GetEtcd().GetEndpoints()...)
 	if err != nil {
 		return nil, err
@@ -111,6 +118,7 @@ func open(ctx context.Context, s *settings) (*Edge, error) {
 		RequestTimeout:   cfg.GetRequestTimeout().AsDuration(),
 		MaxAnswerBytes:   cfg.GetMaxAnswerBytes(),
 		ProgressInterval: cfg.GetProgressInterval().AsDuration(),
+		Dialects:         dialects,
 		ListTTL:          listTTL(cfg),
 		CORS:             cfg.GetCors(),
 		PageSize:         int(cfg.GetPageSize()),
@@ -141,6 +149,7 @@ func open(ctx context.Context, s *settings) (*Edge, error) {
 		Rules:          rules,
 		ServesZones:    cfg.GetServesZones(),
 		DefaultProfile: profile,
+		TextLimits:     textLimits(cfg),
 		Logger:         s.logger,
 		OnSnapshot: func(*catalog.Snapshot) {
 			if e.metrics.snapshot.Swap(time.Now().UnixNano()) == 0 {
@@ -222,6 +231,35 @@ func (e *Edge) Close() error {
 func (e *Edge) settled(ctx context.Context, s *lifecycle.Settlement) {
 	lifecycle.Log(ctx, e.log, s)
 	e.metrics.settled(s)
+}
+
+// clientDialects are the dialects of known and of configured clients by the name that they give themselves.
+func clientDialects(configured []*configv1.ClientDialect) (map[string]dialect.Dialect, error) {
+	all := make(map[string]dialect.Dialect)
+	for _, c := range dialect.Clients() {
+		all[c.Name] = c.Dialect
+	}
+	for i, c := range configured {
+		d, ok := dialect.Parse(c.GetDialect())
+		if !ok {
+			return nil, fmt.Errorf("client_dialects[%d].dialect: there is no dialect %q: want one of %q", i, c.GetDialect(),
+				dialect.Names())
+		}
+		if d.ChangesArguments() {
+			return nil, fmt.Errorf("client_dialects[%d].dialect: %s changes how arguments are spelled, so that a request must "+
+				"ask for it itself", i, d)
+		}
+		all[c.GetClient()] = d
+	}
+	return all, nil
+}
+
+// textLimits hold JSON texts within arguments to what the arguments themselves are held to.
+func textLimits(cfg *configv1.EdgeConfig) strict.Limits {
+	return strict.Limits{
+		Depth:  int(cmp.Or(cfg.GetMaxJsonDepth(), mcp.DefaultMaxJSONDepth)),
+		Number: int(cmp.Or(cfg.GetMaxJsonNumberLength(), mcp.DefaultMaxJSONNumber)),
+	}
 }
 
 // listTTL tells an absent setting from one of nothing.

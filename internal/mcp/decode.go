@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/sallyport-dev/sallyport/internal/lifecycle"
+	"github.com/sallyport-dev/sallyport/internal/strict"
 )
 
 // envelopeDepth is how many containers a level of nesting in `arguments` is within: the envelope, `params` and
@@ -24,10 +25,8 @@ const maxID = 256
 // limits are what the decoder accepts beyond JSON's own rules (boundary.md, "The decoder"). They are fixed when a
 // handler is made.
 type limits struct {
-	// depth is the deepest accepted container, counted from the envelope, which is 1.
-	depth int
-	// number is the length of the longest accepted number in characters.
-	number int
+	// document are the limits of the whole message; the envelope is its outermost container.
+	document strict.Limits
 	// rules say what a strict document is, and name the limits.
 	rules string
 }
@@ -35,8 +34,7 @@ type limits struct {
 // newLimits takes the configured depth below `arguments` and the configured length of a number.
 func newLimits(depth, number int) *limits {
 	return &limits{
-		depth:  envelopeDepth + depth,
-		number: number,
+		document: strict.Limits{Depth: envelopeDepth + depth, Number: number},
 		rules: "The body is not one strict JSON document: UTF-8 without a byte order mark, no name twice in an " +
 			"object, nothing after the document, at most " + strconv.Itoa(depth) + " levels below arguments, no number " +
 			"longer than " + strconv.Itoa(number) + " characters.",
@@ -98,13 +96,6 @@ const (
 	metaDialect            = "dev.sallyport/dialect"
 )
 
-// What jsontext does not mind.
-var (
-	errDepth    = errors.New("it is nested too deep")
-	errNumber   = errors.New("a number is too long")
-	errTrailing = errors.New("something follows the document")
-)
-
 // decoder reads one message from one body.
 type decoder struct {
 	json   jsontext.Decoder
@@ -135,7 +126,7 @@ func (l *limits) decode(body []byte) (message, *answer) {
 	default:
 		_, err := d.read()
 		if err == nil {
-			err = d.end()
+			err = strict.End(&d.json)
 		}
 		if err != nil {
 			return message{}, d.parseRefusal(err)
@@ -144,7 +135,7 @@ func (l *limits) decode(body []byte) (message, *answer) {
 	}
 	e, err := d.envelope()
 	if err == nil {
-		err = d.end()
+		err = strict.End(&d.json)
 	}
 	if err != nil {
 		return message{}, d.parseRefusal(err)
@@ -158,16 +149,6 @@ func (d *decoder) release() {
 	d.source = bytes.Buffer{}
 	d.json.Reset(&d.source)
 	decoders.Put(d)
-}
-
-// end gives nil where nothing but white space follows.
-func (d *decoder) end() error {
-	if d.json.PeekKind() == 0 {
-		if _, err := d.json.ReadToken(); errors.Is(err, io.EOF) {
-			return nil
-		}
-	}
-	return errTrailing
 }
 
 // envelope is the top level of a message before it is judged.
@@ -286,35 +267,16 @@ func (d *decoder) read() (jsontext.Value, error) {
 	switch d.json.PeekKind() {
 	case '{', '[':
 	default:
-		return d.scalar()
+		return d.limits.document.Scalar(&d.json)
 	}
 	if _, err := d.json.ReadToken(); err != nil {
 		return nil, err
 	}
-	start, outside := d.json.InputOffset()-1, d.json.StackDepth()-1
-	for d.json.StackDepth() > outside {
-		if d.json.StackDepth() > d.limits.depth {
-			return nil, errDepth
-		}
-		if d.json.PeekKind() == '0' {
-			if _, err := d.scalar(); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if _, err := d.json.ReadToken(); err != nil {
-			return nil, err
-		}
+	start := d.json.InputOffset() - 1
+	if err := d.limits.document.Close(&d.json); err != nil {
+		return nil, err
 	}
 	return d.body[start:d.json.InputOffset():d.json.InputOffset()], nil
-}
-
-func (d *decoder) scalar() (jsontext.Value, error) {
-	v, err := d.json.ReadValue()
-	if err == nil && v.Kind() == '0' && len(v) > d.limits.number {
-		err = errNumber
-	}
-	return v, err
 }
 
 // message judges the envelope: JSON-RPC 2.0 with an id that can be echoed (mcp-protocol.md 1.4).
@@ -402,7 +364,7 @@ func (d *decoder) parseRefusal(err error) *answer {
 // reason words an error of jsontext, whose own text quotes the document.
 func (d *decoder) reason(err error, at int) string {
 	switch {
-	case errors.Is(err, errDepth), errors.Is(err, errNumber), errors.Is(err, errTrailing):
+	case errors.Is(err, strict.ErrDepth), errors.Is(err, strict.ErrNumber), errors.Is(err, strict.ErrTrailing):
 		return err.Error()
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		return "a name stands twice in one object"

@@ -63,13 +63,16 @@ func orElse(text, otherwise string) string {
 // canonical is the style of derived documents.
 var canonical = &Style{}
 
-// Respell gives a document of the same message that is judged by another graph and written in a style. The graph must
-// belong to the caller, who must not change it afterwards. Its size is not bounded here.
-func (d *Document) Respell(root *Place, s *Style) *Document {
+// Respell gives a document of the same message that is written from another graph, in a style, and judged by that graph
+// too where arguments are spelled in another way, else by the same as d. The graph must belong to the caller, who must
+// not change it afterwards. Its size is not bounded here.
+func (d *Document) Respell(root *Place, s *Style, judged bool) *Document {
 	other := *d
-	other.root = root
 	other.json = newRenderer(s).write(root)
-	other.unsaid = unsaid(root.Node)
+	if judged {
+		other.root = root
+		other.unsaid = unsaid(root.Node)
+	}
 	other.openAtRoot = !s.HasAtRoot("additionalProperties")
 	if !s.Has("x-mcp-header") {
 		other.headers = nil

@@ -37,10 +37,15 @@ func (l Limits) Skip(d *jsontext.Decoder) error {
 		_, err := l.Scalar(d)
 		return err
 	}
-	outside := d.StackDepth()
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
+	return l.Close(d)
+}
+
+// Close reads to the end of the object or array whose opening the decoder has just read. Its errors are those of Skip.
+func (l Limits) Close(d *jsontext.Decoder) error {
+	outside := d.StackDepth() - 1
 	for d.StackDepth() > outside {
 		if d.StackDepth() > l.Depth {
 			return ErrDepth

@@ -44,7 +44,7 @@ func (d Dialect) respell(canonical *schema.Document, s *spelling) *schema.Docume
 	if s.style.Root != nil {
 		r.unsayable(root.Node)
 	}
-	return canonical.Respell(root, &s.style)
+	return canonical.Respell(root, &s.style, d.ChangesArguments())
 }
 
 // respeller copies a graph. The original is shared by everybody and stays as it is.

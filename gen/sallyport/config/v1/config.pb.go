@@ -144,6 +144,9 @@ type EdgeConfig struct {
 	IdleTimeout *durationpb.Duration `protobuf:"bytes,24,opt,name=idle_timeout,json=idleTimeout,proto3" json:"idle_timeout,omitempty"`
 	// The deadline of a whole request, answered with 504. Absent: none; each call has its own deadline anyway.
 	RequestTimeout *durationpb.Duration `protobuf:"bytes,25,opt,name=request_timeout,json=requestTimeout,proto3" json:"request_timeout,omitempty"`
+	// The dialects of clients whose requests name none, beside those that are known by themselves; see
+	// docs/dialects.md. An entry here wins, and `canonical` undoes a known one.
+	ClientDialects []*ClientDialect `protobuf:"bytes,26,rep,name=client_dialects,json=clientDialects,proto3" json:"client_dialects,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -353,6 +356,69 @@ func (x *EdgeConfig) GetRequestTimeout() *durationpb.Duration {
 	return nil
 }
 
+func (x *EdgeConfig) GetClientDialects() []*ClientDialect {
+	if x != nil {
+		return x.ClientDialects
+	}
+	return nil
+}
+
+// The dialect of one client.
+type ClientDialect struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the client calls itself: its `clientInfo.name`, or the product of its User-Agent, the part before the slash.
+	// Compared exactly.
+	Client string `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
+	// The dialect: one in which arguments are spelled as they are canonically, such as `flat`, `nova` and `gemini`.
+	Dialect       string `protobuf:"bytes,2,opt,name=dialect,proto3" json:"dialect,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClientDialect) Reset() {
+	*x = ClientDialect{}
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClientDialect) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClientDialect) ProtoMessage() {}
+
+func (x *ClientDialect) ProtoReflect() protoreflect.Message {
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClientDialect.ProtoReflect.Descriptor instead.
+func (*ClientDialect) Descriptor() ([]byte, []int) {
+	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ClientDialect) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+func (x *ClientDialect) GetDialect() string {
+	if x != nil {
+		return x.Dialect
+	}
+	return ""
+}
+
 // How a registry runs.
 type RegistryConfig struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -389,7 +455,7 @@ type RegistryConfig struct {
 
 func (x *RegistryConfig) Reset() {
 	*x = RegistryConfig{}
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[1]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -401,7 +467,7 @@ func (x *RegistryConfig) String() string {
 func (*RegistryConfig) ProtoMessage() {}
 
 func (x *RegistryConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[1]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -414,7 +480,7 @@ func (x *RegistryConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegistryConfig.ProtoReflect.Descriptor instead.
 func (*RegistryConfig) Descriptor() ([]byte, []int) {
-	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{1}
+	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *RegistryConfig) GetStore() isRegistryConfig_Store {
@@ -541,7 +607,7 @@ type ZoneAddresses struct {
 
 func (x *ZoneAddresses) Reset() {
 	*x = ZoneAddresses{}
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[2]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -553,7 +619,7 @@ func (x *ZoneAddresses) String() string {
 func (*ZoneAddresses) ProtoMessage() {}
 
 func (x *ZoneAddresses) ProtoReflect() protoreflect.Message {
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[2]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -566,7 +632,7 @@ func (x *ZoneAddresses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ZoneAddresses.ProtoReflect.Descriptor instead.
 func (*ZoneAddresses) Descriptor() ([]byte, []int) {
-	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{2}
+	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ZoneAddresses) GetZone() string {
@@ -616,7 +682,7 @@ type EtcdClient struct {
 
 func (x *EtcdClient) Reset() {
 	*x = EtcdClient{}
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[3]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -628,7 +694,7 @@ func (x *EtcdClient) String() string {
 func (*EtcdClient) ProtoMessage() {}
 
 func (x *EtcdClient) ProtoReflect() protoreflect.Message {
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[3]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -641,7 +707,7 @@ func (x *EtcdClient) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtcdClient.ProtoReflect.Descriptor instead.
 func (*EtcdClient) Descriptor() ([]byte, []int) {
-	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{3}
+	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *EtcdClient) GetEndpoints() []string {
@@ -694,7 +760,7 @@ type EmbeddedEtcd struct {
 
 func (x *EmbeddedEtcd) Reset() {
 	*x = EmbeddedEtcd{}
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[4]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -706,7 +772,7 @@ func (x *EmbeddedEtcd) String() string {
 func (*EmbeddedEtcd) ProtoMessage() {}
 
 func (x *EmbeddedEtcd) ProtoReflect() protoreflect.Message {
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[4]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -719,7 +785,7 @@ func (x *EmbeddedEtcd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EmbeddedEtcd.ProtoReflect.Descriptor instead.
 func (*EmbeddedEtcd) Descriptor() ([]byte, []int) {
-	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{4}
+	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *EmbeddedEtcd) GetDataDir() string {
@@ -756,7 +822,7 @@ type HttpListener struct {
 
 func (x *HttpListener) Reset() {
 	*x = HttpListener{}
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[5]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -768,7 +834,7 @@ func (x *HttpListener) String() string {
 func (*HttpListener) ProtoMessage() {}
 
 func (x *HttpListener) ProtoReflect() protoreflect.Message {
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[5]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -781,7 +847,7 @@ func (x *HttpListener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpListener.ProtoReflect.Descriptor instead.
 func (*HttpListener) Descriptor() ([]byte, []int) {
-	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{5}
+	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *HttpListener) GetAddress() string {
@@ -811,7 +877,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[6]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -823,7 +889,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[6]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -836,7 +902,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{6}
+	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ServerTls) GetCertFile() string {
@@ -870,7 +936,7 @@ type ClientTls struct {
 
 func (x *ClientTls) Reset() {
 	*x = ClientTls{}
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[7]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -882,7 +948,7 @@ func (x *ClientTls) String() string {
 func (*ClientTls) ProtoMessage() {}
 
 func (x *ClientTls) ProtoReflect() protoreflect.Message {
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[7]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -895,7 +961,7 @@ func (x *ClientTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientTls.ProtoReflect.Descriptor instead.
 func (*ClientTls) Descriptor() ([]byte, []int) {
-	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{7}
+	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ClientTls) GetCaFile() string {
@@ -930,7 +996,7 @@ var File_sallyport_config_v1_config_proto protoreflect.FileDescriptor
 
 const file_sallyport_config_v1_config_proto_rawDesc = "" +
 	"\n" +
-	" sallyport/config/v1/config.proto\x12\x13sallyport.config.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\"\xfc\v\n" +
+	" sallyport/config/v1/config.proto\x12\x13sallyport.config.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\"\xd4\f\n" +
 	"\n" +
 	"EdgeConfig\x12;\n" +
 	"\x04etcd\x18\x01 \x01(\v2\x1f.sallyport.config.v1.EtcdClientB\x06\xbaH\x03\xc8\x01\x01R\x04etcd\x12=\n" +
@@ -962,7 +1028,12 @@ const file_sallyport_config_v1_config_proto_rawDesc = "" +
 	"\rwrite_timeout\x18\x16 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\fwriteTimeout\x12F\n" +
 	"\fbody_timeout\x18\x17 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\vbodyTimeout\x12F\n" +
 	"\fidle_timeout\x18\x18 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\vidleTimeout\x12L\n" +
-	"\x0frequest_timeout\x18\x19 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\x0erequestTimeout\"\x91\x05\n" +
+	"\x0frequest_timeout\x18\x19 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\x0erequestTimeout\x12V\n" +
+	"\x0fclient_dialects\x18\x1a \x03(\v2\".sallyport.config.v1.ClientDialectB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\x0eclientDialects\"V\n" +
+	"\rClientDialect\x12\"\n" +
+	"\x06client\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06client\x12!\n" +
+	"\adialect\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\adialect\"\x91\x05\n" +
 	"\x0eRegistryConfig\x12?\n" +
 	"\bembedded\x18\x01 \x01(\v2!.sallyport.config.v1.EmbeddedEtcdH\x00R\bembedded\x125\n" +
 	"\x04etcd\x18\x02 \x01(\v2\x1f.sallyport.config.v1.EtcdClientH\x00R\x04etcd\x12(\n" +
@@ -1030,45 +1101,47 @@ func file_sallyport_config_v1_config_proto_rawDescGZIP() []byte {
 }
 
 var file_sallyport_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_sallyport_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_sallyport_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_sallyport_config_v1_config_proto_goTypes = []any{
 	(LogLevel)(0),               // 0: sallyport.config.v1.LogLevel
 	(*EdgeConfig)(nil),          // 1: sallyport.config.v1.EdgeConfig
-	(*RegistryConfig)(nil),      // 2: sallyport.config.v1.RegistryConfig
-	(*ZoneAddresses)(nil),       // 3: sallyport.config.v1.ZoneAddresses
-	(*EtcdClient)(nil),          // 4: sallyport.config.v1.EtcdClient
-	(*EmbeddedEtcd)(nil),        // 5: sallyport.config.v1.EmbeddedEtcd
-	(*HttpListener)(nil),        // 6: sallyport.config.v1.HttpListener
-	(*ServerTls)(nil),           // 7: sallyport.config.v1.ServerTls
-	(*ClientTls)(nil),           // 8: sallyport.config.v1.ClientTls
-	(*durationpb.Duration)(nil), // 9: google.protobuf.Duration
+	(*ClientDialect)(nil),       // 2: sallyport.config.v1.ClientDialect
+	(*RegistryConfig)(nil),      // 3: sallyport.config.v1.RegistryConfig
+	(*ZoneAddresses)(nil),       // 4: sallyport.config.v1.ZoneAddresses
+	(*EtcdClient)(nil),          // 5: sallyport.config.v1.EtcdClient
+	(*EmbeddedEtcd)(nil),        // 6: sallyport.config.v1.EmbeddedEtcd
+	(*HttpListener)(nil),        // 7: sallyport.config.v1.HttpListener
+	(*ServerTls)(nil),           // 8: sallyport.config.v1.ServerTls
+	(*ClientTls)(nil),           // 9: sallyport.config.v1.ClientTls
+	(*durationpb.Duration)(nil), // 10: google.protobuf.Duration
 }
 var file_sallyport_config_v1_config_proto_depIdxs = []int32{
-	4,  // 0: sallyport.config.v1.EdgeConfig.etcd:type_name -> sallyport.config.v1.EtcdClient
-	6,  // 1: sallyport.config.v1.EdgeConfig.listener:type_name -> sallyport.config.v1.HttpListener
-	9,  // 2: sallyport.config.v1.EdgeConfig.default_timeout:type_name -> google.protobuf.Duration
-	9,  // 3: sallyport.config.v1.EdgeConfig.max_timeout:type_name -> google.protobuf.Duration
-	3,  // 4: sallyport.config.v1.EdgeConfig.addresses:type_name -> sallyport.config.v1.ZoneAddresses
+	5,  // 0: sallyport.config.v1.EdgeConfig.etcd:type_name -> sallyport.config.v1.EtcdClient
+	7,  // 1: sallyport.config.v1.EdgeConfig.listener:type_name -> sallyport.config.v1.HttpListener
+	10, // 2: sallyport.config.v1.EdgeConfig.default_timeout:type_name -> google.protobuf.Duration
+	10, // 3: sallyport.config.v1.EdgeConfig.max_timeout:type_name -> google.protobuf.Duration
+	4,  // 4: sallyport.config.v1.EdgeConfig.addresses:type_name -> sallyport.config.v1.ZoneAddresses
 	0,  // 5: sallyport.config.v1.EdgeConfig.log_level:type_name -> sallyport.config.v1.LogLevel
-	9,  // 6: sallyport.config.v1.EdgeConfig.list_ttl:type_name -> google.protobuf.Duration
-	9,  // 7: sallyport.config.v1.EdgeConfig.progress_interval:type_name -> google.protobuf.Duration
-	9,  // 8: sallyport.config.v1.EdgeConfig.write_timeout:type_name -> google.protobuf.Duration
-	9,  // 9: sallyport.config.v1.EdgeConfig.body_timeout:type_name -> google.protobuf.Duration
-	9,  // 10: sallyport.config.v1.EdgeConfig.idle_timeout:type_name -> google.protobuf.Duration
-	9,  // 11: sallyport.config.v1.EdgeConfig.request_timeout:type_name -> google.protobuf.Duration
-	5,  // 12: sallyport.config.v1.RegistryConfig.embedded:type_name -> sallyport.config.v1.EmbeddedEtcd
-	4,  // 13: sallyport.config.v1.RegistryConfig.etcd:type_name -> sallyport.config.v1.EtcdClient
-	7,  // 14: sallyport.config.v1.RegistryConfig.tls:type_name -> sallyport.config.v1.ServerTls
-	3,  // 15: sallyport.config.v1.RegistryConfig.addresses:type_name -> sallyport.config.v1.ZoneAddresses
-	9,  // 16: sallyport.config.v1.RegistryConfig.default_ttl:type_name -> google.protobuf.Duration
-	0,  // 17: sallyport.config.v1.RegistryConfig.log_level:type_name -> sallyport.config.v1.LogLevel
-	8,  // 18: sallyport.config.v1.EtcdClient.tls:type_name -> sallyport.config.v1.ClientTls
-	7,  // 19: sallyport.config.v1.HttpListener.tls:type_name -> sallyport.config.v1.ServerTls
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	10, // 6: sallyport.config.v1.EdgeConfig.list_ttl:type_name -> google.protobuf.Duration
+	10, // 7: sallyport.config.v1.EdgeConfig.progress_interval:type_name -> google.protobuf.Duration
+	10, // 8: sallyport.config.v1.EdgeConfig.write_timeout:type_name -> google.protobuf.Duration
+	10, // 9: sallyport.config.v1.EdgeConfig.body_timeout:type_name -> google.protobuf.Duration
+	10, // 10: sallyport.config.v1.EdgeConfig.idle_timeout:type_name -> google.protobuf.Duration
+	10, // 11: sallyport.config.v1.EdgeConfig.request_timeout:type_name -> google.protobuf.Duration
+	2,  // 12: sallyport.config.v1.EdgeConfig.client_dialects:type_name -> sallyport.config.v1.ClientDialect
+	6,  // 13: sallyport.config.v1.RegistryConfig.embedded:type_name -> sallyport.config.v1.EmbeddedEtcd
+	5,  // 14: sallyport.config.v1.RegistryConfig.etcd:type_name -> sallyport.config.v1.EtcdClient
+	8,  // 15: sallyport.config.v1.RegistryConfig.tls:type_name -> sallyport.config.v1.ServerTls
+	4,  // 16: sallyport.config.v1.RegistryConfig.addresses:type_name -> sallyport.config.v1.ZoneAddresses
+	10, // 17: sallyport.config.v1.RegistryConfig.default_ttl:type_name -> google.protobuf.Duration
+	0,  // 18: sallyport.config.v1.RegistryConfig.log_level:type_name -> sallyport.config.v1.LogLevel
+	9,  // 19: sallyport.config.v1.EtcdClient.tls:type_name -> sallyport.config.v1.ClientTls
+	8,  // 20: sallyport.config.v1.HttpListener.tls:type_name -> sallyport.config.v1.ServerTls
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_sallyport_config_v1_config_proto_init() }
@@ -1076,7 +1149,7 @@ func file_sallyport_config_v1_config_proto_init() {
 	if File_sallyport_config_v1_config_proto != nil {
 		return
 	}
-	file_sallyport_config_v1_config_proto_msgTypes[1].OneofWrappers = []any{
+	file_sallyport_config_v1_config_proto_msgTypes[2].OneofWrappers = []any{
 		(*RegistryConfig_Embedded)(nil),
 		(*RegistryConfig_Etcd)(nil),
 	}
@@ -1086,7 +1159,7 @@ func file_sallyport_config_v1_config_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sallyport_config_v1_config_proto_rawDesc), len(file_sallyport_config_v1_config_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
