@@ -7,8 +7,10 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -169,6 +171,7 @@ func (g *goClient) counting(ctx context.Context, key string, heard func(sign)) (
 func (g *goClient) count(ctx context.Context, t *testing.T, r *report, key map[string]string) {
 	t.Helper()
 	var mu sync.Mutex
+	var signs []sign
 	third := make(chan struct{})
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
@@ -179,7 +182,7 @@ func (g *goClient) count(ctx context.Context, t *testing.T, r *report, key map[s
 	answer, err := g.counting(ctx, key["count"], func(s sign) {
 		mu.Lock()
 		defer mu.Unlock()
-		if r.Signs = append(r.Signs, s); len(r.Signs) == 3 {
+		if signs = append(signs, s); len(signs) == 3 {
 			close(third)
 		}
 	})
@@ -188,6 +191,10 @@ func (g *goClient) count(ctx context.Context, t *testing.T, r *report, key map[s
 	}
 	r.Counted = through[result](t, answer)
 	waiting.Wait()
+	// The SDK may still be handing over what came before the result.
+	mu.Lock()
+	r.Signs = slices.Clone(signs)
+	mu.Unlock()
 
 	waiting.Go(func() {
 		g.call(ctx, t, "Workshop Await Begin", map[string]any{"key": key["silent"]})
@@ -224,9 +231,9 @@ func (g *goClient) abort(ctx context.Context, t *testing.T, title, key string) s
 	var waiting sync.WaitGroup
 	var err error
 	if title == "Workshop Count" {
-		heard := 0
+		var heard atomic.Int32
 		_, err = g.counting(aborting, key, func(sign) {
-			if heard++; heard == 2 {
+			if heard.Add(1) == 2 {
 				abort()
 			}
 		})
@@ -303,7 +310,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 func (w *wire) all() []exchange {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]exchange(nil), w.exchanges...)
+	return slices.Clone(w.exchanges)
 }
 
 // read notes what a body asks for.
