@@ -417,6 +417,30 @@ func TestRequestTimeout(t *testing.T) {
 	}
 }
 
+func TestRequestTimeout_holdsForTheBodyToo(t *testing.T) {
+	t.Parallel()
+	s := start(t, catalog{}, func(o *mcp.Options) { o.RequestTimeout = 50 * time.Millisecond })
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nclientId: m-1\r\n"+
+		"clientSecret: secret\r\nContent-Length: 100\r\n\r\n{")
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if want := `{"jsonrpc":"2.0","error":{"code":504,"message":"The request took longer than this edge allows. The call did not run."}}`; response.StatusCode != 504 || string(body) != want || err != nil || !response.Close {
+		t.Errorf("got %d %s, %v", response.StatusCode, body, err)
+	}
+	if settled := receive(t, s.settlements.tell); settled.Outcome != lifecycle.Failed || settled.Class != lifecycle.Deadline {
+		t.Errorf("settled as %+v", settled)
+	}
+}
+
 // over serves a handler over one version of HTTP and gives its address with a client that speaks it.
 func over(t *testing.T, version int, tools catalog, change ...func(*mcp.Options)) (*server, *http.Client) {
 	t.Helper()
