@@ -175,6 +175,21 @@ func TestProgress_inTheModernEra(t *testing.T) {
 	}
 }
 
+// A page of an allowed origin may read a stream like any answer.
+func TestProgress_isSharedWithPages(t *testing.T) {
+	t.Parallel()
+	s := start(t, catalog{stepping("{}", mcp.Sign{Progress: 1})}, func(o *mcp.Options) {
+		o.CORS, o.AllowedOrigins = true, []string{"https://pages.example.com"}
+	})
+	c := listening("1")
+	c.headers["Origin"] = "https://pages.example.com"
+	got := s.do(t, c)
+	if got.header.Get("Content-Type") != "text/event-stream" || got.header.Get("Vary") != "Origin" ||
+		got.header.Get("Access-Control-Allow-Origin") != "https://pages.example.com" {
+		t.Errorf("got %v", got.header)
+	}
+}
+
 // What ends a call before its first sign keeps status and form; what ends it later is the last frame.
 func TestProgress_carriesFailures(t *testing.T) {
 	t.Parallel()
