@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -47,20 +48,20 @@ type goClient struct {
 
 	mu sync.Mutex
 	// listeners are told of progress, by their tokens.
-	listeners map[any]func(sign)
+	listeners map[string]func(sign)
 }
 
 func connectGo(t *testing.T, h *house, m mode) *goClient {
 	t.Helper()
 	g := &goClient{
 		wire:  &wire{machine: h.Machines.Application, base: &http.Transport{}},
-		names: map[string]string{}, listeners: map[any]func(sign){},
+		names: map[string]string{}, listeners: map[string]func(sign){},
 	}
 	t.Cleanup(g.wire.base.CloseIdleConnections)
 	client := mcp.NewClient(&mcp.Implementation{Name: "sallyport-test-go", Version: "1.0.0"}, &mcp.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 			g.mu.Lock()
-			listener := g.listeners[r.Params.ProgressToken]
+			listener := g.listeners[fmt.Sprintf("%#v", r.Params.ProgressToken)]
 			g.mu.Unlock()
 			if listener != nil {
 				listener(sign{r.Params.Progress, r.Params.Total, r.Params.Message})
@@ -157,13 +158,13 @@ func (g *goClient) call(ctx context.Context, t *testing.T, title string, argumen
 	return through[result](t, answer)
 }
 
-// counting calls the tool that counts, with a token that is the key; heard is told of each sign.
-func (g *goClient) counting(ctx context.Context, key string, heard func(sign)) (*mcp.CallToolResult, error) {
+// counting calls the tool that counts; heard is told of each sign whose token is the same, in JSON's eyes, as the call's.
+func (g *goClient) counting(ctx context.Context, key string, token any, heard func(sign)) (*mcp.CallToolResult, error) {
 	g.mu.Lock()
-	g.listeners[key] = heard
+	g.listeners[fmt.Sprintf("%#v", token)] = heard
 	g.mu.Unlock()
 	params := &mcp.CallToolParams{Name: g.names["Workshop Count"], Arguments: map[string]any{"key": key}}
-	params.SetProgressToken(key)
+	params.SetProgressToken(token)
 	return g.session.CallTool(ctx, params)
 }
 
@@ -179,7 +180,7 @@ func (g *goClient) count(ctx context.Context, t *testing.T, r *report, key map[s
 			g.call(ctx, t, "Workshop Finish", map[string]any{"key": key["count"]})
 		}
 	})
-	answer, err := g.counting(ctx, key["count"], func(s sign) {
+	answer, err := g.counting(ctx, key["count"], "aloud", func(s sign) {
 		mu.Lock()
 		defer mu.Unlock()
 		if signs = append(signs, s); len(signs) == 3 {
@@ -232,7 +233,7 @@ func (g *goClient) abort(ctx context.Context, t *testing.T, title, key string) s
 	var err error
 	if title == "Workshop Count" {
 		var heard atomic.Int32
-		_, err = g.counting(aborting, key, func(sign) {
+		_, err = g.counting(aborting, key, 7, func(sign) {
 			if heard.Add(1) == 2 {
 				abort()
 			}
