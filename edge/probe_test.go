@@ -29,6 +29,7 @@ import (
 const probeProto = `
 syntax = "proto3";
 package probe.v1;
+import "sallyport/tool/v1/content.proto";
 import "sallyport/tool/v1/options.proto";
 
 service ProbeService {
@@ -63,6 +64,25 @@ service PlainService {
   }
 }
 
+// Tells how far it is.
+service StreamService {
+  // Does the steps, one after the other.
+  rpc Run(RunRequest) returns (stream RunStep) {
+    option (sallyport.tool.v1.tool) = {name: "run", progress: true, idempotent_hint: true};
+  }
+  // Does the steps, and has little time.
+  rpc RunSoon(RunRequest) returns (stream RunStep) {
+    option (sallyport.tool.v1.tool) = {name: "run_soon", progress: true, timeout: {nanos: 100000000}};
+  }
+}
+
+message RunRequest { repeated string steps = 1; }
+message RunStep {
+  oneof step {
+    sallyport.tool.v1.Progress progress = 1;
+    SayResponse result = 2;
+  }
+}
 message SayRequest {
   // The word.
   string word = 1;
@@ -79,8 +99,9 @@ message WaitRequest {}
 
 // The services of the proto.
 const (
-	probeService = "probe.v1.ProbeService"
-	plainService = "probe.v1.PlainService"
+	probeService  = "probe.v1.ProbeService"
+	plainService  = "probe.v1.PlainService"
+	streamService = "probe.v1.StreamService"
 )
 
 // probeFiles is the compiled proto with everything that it imports, comments included.
@@ -164,6 +185,7 @@ func startProbe(t testing.TB, name string) *probe {
 		}
 		p.server.RegisterService(description, p)
 	}
+	p.serveStreams(files)
 	healthServer := health.NewServer()
 	healthv1.RegisterHealthServer(p.server, healthServer)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -24,6 +24,8 @@ type Sample struct {
 	Goroutines, Descriptors float64
 	// Live is what the last collection of garbage found in use, and Resident what the process has in memory, in bytes.
 	Live, Resident float64
+	// Collections is how often garbage was collected.
+	Collections float64
 	// Settled is how many requests were settled, by outcome.
 	Settled map[string]int64
 }
@@ -69,6 +71,23 @@ func (s *scraper) scrape(ctx context.Context) (Sample, error) {
 	return parse(page)
 }
 
+// idle gives the live heap of an edge that does nothing else. Being asked makes garbage: it is asked until that was
+// collected three times, which empties every pool.
+func (s *scraper) idle(ctx context.Context) (live float64, err error) {
+	first, err := s.scrape(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for now := first; ; {
+		if now.Collections >= first.Collections+3 {
+			return now.Live, nil
+		}
+		if now, err = s.scrape(ctx); err != nil {
+			return 0, err
+		}
+	}
+}
+
 // settledLine is a line of the counter of settled requests.
 var settledLine = regexp.MustCompile(`^sallyport_edge_requests_total\{.*outcome="([A-Z_]+)".*\} (\S+)$`)
 
@@ -77,7 +96,7 @@ func parse(page []byte) (Sample, error) {
 	s := Sample{Settled: map[string]int64{}}
 	wanted := map[string]*float64{
 		"go_goroutines": &s.Goroutines, "process_open_fds": &s.Descriptors, "go_gc_heap_live_bytes": &s.Live,
-		"process_resident_memory_bytes": &s.Resident,
+		"process_resident_memory_bytes": &s.Resident, "go_gc_duration_seconds_count": &s.Collections,
 	}
 	lines := bufio.NewScanner(bytes.NewReader(page))
 	for lines.Scan() {

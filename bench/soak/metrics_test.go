@@ -10,6 +10,7 @@ const page = `# HELP go_goroutines Number of goroutines that currently exist.
 # TYPE go_goroutines gauge
 go_goroutines 48
 go_gc_heap_live_bytes 1.25e+07
+go_gc_duration_seconds_count 9
 process_open_fds 16
 process_resident_memory_bytes 8.0e+07
 sallyport_edge_requests_total{class="NONE",method="tools/list",outcome="SUCCESS"} 12
@@ -23,7 +24,7 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Goroutines != 48 || s.Live != 12.5e6 || s.Descriptors != 16 || s.Resident != 80e6 {
+	if s.Goroutines != 48 || s.Live != 12.5e6 || s.Descriptors != 16 || s.Resident != 80e6 || s.Collections != 9 {
 		t.Errorf("got %+v", s)
 	}
 	if s.Settled[succeeded] != 1_500_012 || s.Settled[cancelled] != 3 || s.Total() != 1_500_015 {

@@ -28,8 +28,10 @@ type Report struct {
 	// time between.
 	Before, After Sample
 	Samples       []Sample
-	Restarts      Restarts
-	Tally         Tally
+	// IdleBefore and IdleAfter are the live heap in bytes when nothing was under way.
+	IdleBefore, IdleAfter float64
+	Restarts              Restarts
+	Tally                 Tally
 	// Lines are the settled requests in the edge's log, Messages its other lines by level and text.
 	Lines    int64
 	Messages map[string]int64
@@ -177,8 +179,9 @@ func (r Row) String() string {
 // Write writes the summary.
 func (r *Report) Write(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "\n%d requests finished, %d left by their callers, %d left within their heads\n\n", r.Tally.Finished, r.Tally.Left,
+	fmt.Fprintf(w, "\n%d requests finished, %d left by their callers, %d left within their heads\n", r.Tally.Finished, r.Tally.Left,
 		r.Tally.LeftInHead)
+	fmt.Fprintf(w, "live heap with nothing under way: %.1f MB before, %.1f MB after\n\n", r.IdleBefore/1e6, r.IdleAfter/1e6)
 	for _, kind := range slices.Sorted(maps.Keys(r.Tally.Kinds)) {
 		var parts []string
 		for _, verdict := range slices.Sorted(maps.Keys(r.Tally.Kinds[kind])) {

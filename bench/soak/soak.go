@@ -65,10 +65,16 @@ func Run(ctx context.Context, dir string, o Options) (_ *Report, err error) {
 	if report.Before, err = r.still(ctx); err != nil {
 		return nil, err
 	}
+	if report.IdleBefore, err = r.scraper.idle(ctx); err != nil {
+		return nil, err
+	}
 	if report.Restarts, report.Samples, err = r.traffic(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.settle(ctx, report); err != nil {
+		return nil, err
+	}
+	if report.IdleAfter, err = r.scraper.idle(ctx); err != nil {
 		return nil, err
 	}
 	report.Tally = r.ledger.tally()

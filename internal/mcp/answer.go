@@ -41,6 +41,9 @@ type answer struct {
 	sharedAt int
 	outcome  lifecycle.Outcome
 	class    lifecycle.Class
+	// ended says that a deadline of ours ended the request. Whether the caller is still there then changes nothing, and
+	// cannot be told: net/http takes it for gone when a read of its body is overdue.
+	ended bool
 }
 
 type header struct{ name, value string }

@@ -123,6 +123,7 @@ func (x *exchange) tooLate(f *Failure) *answer {
 		body:    errorBody(x.message.id, &problem{code: codeOverdue, message: text}),
 		outcome: lifecycle.Failed,
 		class:   lifecycle.Deadline,
+		ended:   true,
 	}
 }
 

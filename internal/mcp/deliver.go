@@ -25,7 +25,7 @@ func (x *exchange) deliver(a *answer) *answer {
 	} else {
 		err = x.write(a)
 	}
-	if left || err != nil && !errors.Is(err, http.ErrBodyNotAllowed) { // which is what an answer to HEAD meets
+	if !a.ended && (left || err != nil && !errors.Is(err, http.ErrBodyNotAllowed)) { // which is what an answer to HEAD meets
 		a.outcome, a.class = lifecycle.Cancelled, lifecycle.Transport
 	}
 	return a

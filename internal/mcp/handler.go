@@ -338,7 +338,11 @@ func (x *exchange) baseURL() string {
 func (x *exchange) readBody(w http.ResponseWriter) *answer {
 	control := http.NewResponseController(w)
 	// A writer that knows no deadlines is not a network connection, and has no slow body either.
-	deadlines := control.SetReadDeadline(x.started.Add(x.h.options.BodyTimeout)) == nil
+	limit := x.h.options.BodyTimeout
+	if whole := x.h.options.RequestTimeout; whole > 0 {
+		limit = min(limit, whole)
+	}
+	deadlines := control.SetReadDeadline(x.started.Add(limit)) == nil
 	err := x.fill(w)
 	if err == nil {
 		if deadlines {
@@ -353,6 +357,10 @@ func (x *exchange) readBody(w http.ResponseWriter) *answer {
 		return tooLarge()
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		a := headRefusal(http.StatusRequestTimeout, "The body took too long to arrive.")
+		a.ended = true
+		if x.overdue() {
+			a = x.tooLate(&Failure{NotExecuted: true})
+		}
 		if x.r.ProtoMajor == 1 { // of HTTP/2, only the stream is at its end
 			a.header("Connection", "close")
 		}

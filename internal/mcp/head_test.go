@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sallyport-dev/sallyport/internal/lifecycle"
 	"github.com/sallyport-dev/sallyport/internal/mcp"
 )
 
@@ -204,6 +205,9 @@ func TestHandler_givesUpOnASlowBody(t *testing.T) {
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusRequestTimeout {
 		t.Errorf("status %d", response.StatusCode)
+	}
+	if settled := receive(t, s.settlements.tell); settled.Outcome != lifecycle.Rejected || settled.Class != lifecycle.Transport {
+		t.Errorf("settled as %+v", settled)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -171,6 +172,23 @@ func (c *frames) answer(stream uint32) answer {
 		}
 		if ended {
 			return a
+		}
+	}
+}
+
+// untilEnd wants nothing but farewells until the edge ends the connection.
+func (c *frames) untilEnd() {
+	c.t.Helper()
+	for {
+		frame, err := c.next()
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
+			return
+		case err != nil:
+			c.t.Fatalf("the connection did not end: %v", err)
+		}
+		if _, ok := frame.(*http2.GoAwayFrame); !ok {
+			c.t.Fatalf("before its end the connection brought %v", frame)
 		}
 	}
 }

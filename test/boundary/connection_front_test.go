@@ -39,7 +39,7 @@ service ConnectionService {
   // Answers when a test says so.
   rpc Wait(Words) returns (Words) { option (sallyport.tool.v1.tool) = {name: "wait"}; }
   // Must not take long.
-  rpc Hurry(Words) returns (Words) { option (sallyport.tool.v1.tool) = {name: "hurry", timeout: {nanos: 150000000}}; }
+  rpc Hurry(Words) returns (Words) { option (sallyport.tool.v1.tool) = {name: "hurry", timeout: {nanos: 500000000}}; }
   // May take longer than an edge allows.
   rpc Dawdle(Words) returns (Words) { option (sallyport.tool.v1.tool) = {name: "dawdle", timeout: {seconds: 7200}}; }
   // Tells of its progress.

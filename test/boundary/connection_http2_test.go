@@ -3,7 +3,6 @@ package boundary_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -175,6 +175,78 @@ func (f *front) threeAtOnce(t *testing.T, client *http.Client, version string, c
 	}
 }
 
+// Streams of progress that run side by side over one connection, or one after another, keep apart: each has its own
+// signs and its own result, and a connection goes on after one.
+func TestConnection_streamsOfProgressKeepApart(t *testing.T) {
+	h := newConnectionHouse(t, configured(func(cfg *configv1.EdgeConfig) {
+		cfg.ProgressInterval = durationpb.New(time.Nanosecond)
+	}))
+	const streams, steps = 24, 20
+	gate := make(chan struct{}, streams)
+	open := make(chan struct{})
+	h.witness.stream(climbMethod, func(ctx context.Context, call *seen, send func([]byte) error) error {
+		gate <- struct{}{}
+		select {
+		case <-open:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		for i := range steps {
+			if err := send(step(float64(i+1), call.word())); err != nil {
+				return err
+			}
+		}
+		return send(summit(call.word()))
+	})
+	check := func(t *testing.T, s asked, a answer) {
+		t.Helper()
+		frames := events(t, a)
+		for i, frame := range frames[:len(frames)-1] {
+			if !strings.Contains(frame, `"progressToken":`+s.token+`,`) || !strings.Contains(frame, `"message":`+s.id) {
+				t.Errorf("frame %d of the call %s is %s", i, s.id, frame)
+			}
+		}
+		checkWord(t, answer{status: a.status, body: []byte(frames[len(frames)-1])}, s.id, strings.Trim(s.id, `"`))
+	}
+	ofCall := func(i int) asked {
+		id := fmt.Sprintf(`"call %d"`, i)
+		return asked{version: []string{version20251125, version20260728}[i%2], id: id, tool: "climb", arguments: `{"word":` + id + `}`, token: fmt.Sprint(i)}
+	}
+	t.Run("side by side", func(t *testing.T) {
+		f := h.in(t).serve(how{})
+		client := f.http2Client(t)
+		var all sync.WaitGroup
+		for i := range streams {
+			all.Go(func() {
+				a, err := f.ask(t.Context(), client, ofCall(i), h.caller)
+				if err != nil {
+					t.Errorf("call %d: %v", i, err)
+					return
+				}
+				check(t, ofCall(i), a)
+			})
+		}
+		for range streams {
+			receive(t, gate, "the calls arrive")
+		}
+		close(open)
+		all.Wait()
+	})
+	t.Run("one after another", func(t *testing.T) {
+		f := h.in(t).serve(how{})
+		l := f.dial(t)
+		for i := range 4 {
+			s := ofCall(i)
+			l.write(f.onTheWire(s, h.caller) + f.onTheWire(say(s.version, "1", "between"), h.caller))
+			a, last := l.read(http.MethodPost)
+			check(t, s, a)
+			if between, _ := l.read(http.MethodPost); wordOf(t, between, "1") != "between" || last {
+				t.Errorf("after a stream came %s, last %v", between.body, last)
+			}
+		}
+	})
+}
+
 // A stream that its caller resets takes its own call along, and no other.
 func TestHTTP2_aResetCancelsItsCallAlone(t *testing.T) {
 	h := newConnectionHouse(t)
@@ -294,39 +366,5 @@ func many(n int, value string) func(http.Header) {
 		for i := range n {
 			headers.Set(fmt.Sprint("X-", i), value)
 		}
-	}
-}
-
-// An edge that stops says so on each connection, lets the running calls end, and takes no new ones.
-func TestHTTP2_aStopLetsTheRunningCallsEnd(t *testing.T) {
-	h := newConnectionHouse(t)
-	calls := h.hold(waitMethod)
-	for _, row := range secureOrNot {
-		t.Run(row.name, func(t *testing.T) {
-			f := h.in(t).serve(how{secure: row.secure})
-			c := f.dialFrames(t, 1<<20)
-			c.call(1, asked{version: version20260728, id: "1", tool: "wait"})
-			call := receive(t, calls, "the call arrives")
-			stopped := make(chan error, 1)
-			go func() { stopped <- f.stop() }()
-			for c.away == nil {
-				if _, err := c.next(); err != nil {
-					t.Fatalf("no farewell: %v", err)
-				}
-			}
-			if c.away.ErrCode != http2.ErrCodeNo {
-				t.Errorf("the farewell is %v", c.away.ErrCode)
-			}
-			call.answer <- word("in time")
-			checkWord(t, c.answer(1), "1", "in time")
-			if row.secure {
-				_ = c.conn.Close() // one caller leaves, and the edge leaves the other
-			} else if frame, err := c.next(); !errors.Is(err, io.EOF) {
-				t.Errorf("the connection goes on: %v, %v", frame, err)
-			}
-			if err := receive(t, stopped, "the edge stops"); err != nil {
-				t.Errorf("stopped with %v", err)
-			}
-		})
 	}
 }

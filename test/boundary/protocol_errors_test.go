@@ -94,6 +94,13 @@ func errorTable() []errorRow {
 		modern("no Mcp-Name", post{method: "tools/call", params: `"name":"greet","x":"$V"`, lines: []string{"Mcp-Name"}}, mismatch),
 		modern("another Mcp-Name", post{method: "tools/call", params: `"name":"greet"`, lines: []string{"Mcp-Name: $V"}}, mismatch),
 		modern("a malformed Mcp-Name", post{method: "tools/call", params: `"name":"greet"`, lines: []string{"Mcp-Name: =?base64?$V!?="}}, mismatch),
+		modern("no Mcp-Param", post{method: "tools/call", params: `"name":"send","arguments":{"region":"$V"}`}, mismatch),
+		modern("another Mcp-Param", post{method: "tools/call", params: `"name":"send","arguments":{"region":"x"}`, lines: []string{"Mcp-Param-Region: $V"}}, mismatch),
+		modern("an Mcp-Param without its argument", post{method: "tools/call", params: `"name":"send"`, lines: []string{"Mcp-Param-Level: $V"}}, mismatch),
+		modern("a malformed Mcp-Param", post{method: "tools/call", params: `"name":"send","arguments":{"region":"x"}`, lines: []string{"Mcp-Param-Region: =?base64?$V!?="}}, mismatch),
+		modern("a capability that is not stated", post{
+			method: "tools/call", params: `"name":"ask","arguments":{"name":"$V"}`, meta: `{"` + keyVersion + `":"2026-07-28","` + keyCapabilities + `":{"$V":{}}}`,
+		}, incapable(`{"elicitation":{"form":{}}}`)),
 		eras("a method of nobody", post{method: "$V/x", params: `"x":1`}, legacyOnes, unknownOnes),
 		eras("an unknown tool", post{method: "tools/call", params: `"name":"$V"`}, badParams, badParams),
 		eras("no tool", post{method: "tools/call", params: `"x":"$V"`}, badParams, badParams),

@@ -280,16 +280,10 @@ func checkPage(t *testing.T, version string, result json.RawMessage, more bool) 
 func TestProtocol_anEmptyListIsAnArray(t *testing.T) {
 	c := newCounter(t)
 	c.instance.leave()
-	legacy := post{method: "tools/list"}
-	for limit := time.Now().Add(patience); ; {
-		result := good.check(t, &legacy, c.say(t, legacy))
-		if string(result) == `{"tools":[]}` {
-			break
-		}
-		if time.Now().After(limit) {
-			t.Fatalf("listed %s", result)
-		}
-	}
+	c.until("nothing is listed", func() bool {
+		p := post{method: "tools/list"}
+		return string(good.check(t, &p, c.say(t, p))) == `{"tools":[]}`
+	})
 	for _, version := range protocolVersions {
 		p := post{version: version, method: "tools/list"}
 		want := `{"tools":[]}`

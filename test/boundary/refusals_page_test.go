@@ -55,6 +55,7 @@ func TestRefusalsPage(t *testing.T) {
 	h := newHouse(t, map[string]string{"shop/v1/shop.proto": shopHead + shop})
 	t.Run("document", func(t *testing.T) { documentRegion(t, h) })
 	t.Run("message", func(t *testing.T) { messageRegion(t, h) })
+	t.Run("modern", func(t *testing.T) { modernRegion(t, h) })
 	t.Run("arguments", func(t *testing.T) { argumentsRegion(t, h) })
 	t.Run("statuses", func(t *testing.T) { statusRegion(t, h) })
 }
@@ -128,6 +129,38 @@ func messageRegion(t *testing.T, h *house) {
 	head("another Content-Type", func(headers http.Header) { headers.Set("Content-Type", "text/plain") })
 	head("an Origin that is not allowed", func(headers http.Header) { headers.Set("Origin", "https://elsewhere.example") })
 	generated.Region(t, refusalsPage, "message", generated.Table([]string{"refused", "status", "code", "message"}, cells))
+}
+
+func modernRegion(t *testing.T, h *house) {
+	var cells [][]string
+	ask := func(what, body string, change func(http.Header)) {
+		headers := h.caller.headers(version20260728)
+		for _, line := range routingLines(body) {
+			name, value, _ := strings.Cut(line, ": ")
+			headers.Set(name, value)
+		}
+		change(headers)
+		cells = append(cells, append([]string{what}, errorCells(h.post([]byte(body), headers))...))
+	}
+	asIs := func(http.Header) {}
+	say := func(name, value string) func(http.Header) {
+		return func(headers http.Header) { headers.Set(name, value) }
+	}
+	list := func(meta string) string {
+		return modernized(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{` + meta + `}}}`)
+	}
+	call := modernized(string(callBody("1", "order", `{}`)))
+	ask("no `_meta`, or without its version or capabilities, or these of another type", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, asIs)
+	ask("`clientInfo` that is no object", list(`"`+keyClientInfo+`":"x"`), asIs)
+	ask("`logLevel` that is none", list(`"`+keyLogLevel+`":"loud"`), asIs)
+	ask("`progressToken` that cannot be repeated", list(`"progressToken":1.5`), asIs)
+	ask("a version in the header that is not that of `_meta`, is missing or stands twice", list(""), say("MCP-Protocol-Version", version20251125))
+	ask("a version that header and `_meta` agree on and that is not served", list(`"`+keyVersion+`":"2099-01-01"`), say("MCP-Protocol-Version", "2099-01-01"))
+	ask("a method in the header that is not the body's, is missing or stands twice", list(""), say("Mcp-Method", "tools/call"))
+	ask("a tool in the header that is not the body's, is missing, is ill-formed or stands twice", call, say("Mcp-Name", "=?base64?!?="))
+	ask("a method that does not exist", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{`+soundMetaOnly+`}}`, asIs)
+	ask("a posted response", `{"jsonrpc":"2.0","id":1,"result":{}}`, asIs)
+	generated.Region(t, refusalsPage, "modern", generated.Table([]string{"refused", "status", "code", "message"}, cells))
 }
 
 func argumentsRegion(t *testing.T, h *house) {

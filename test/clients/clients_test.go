@@ -7,19 +7,27 @@
 //
 // What each client does in each of its modes:
 //
-//	                        Go SDK   TypeScript 1   TypeScript 2   Inspector
-//	list, page by page      yes      yes            yes            gathers the pages by itself
-//	call                    yes      yes            yes            yes
-//	tool error              yes      yes            yes            yes
-//	refused arguments       yes      yes            yes            yes
-//	unknown tool            yes      yes            yes            no: it looks into the list and sends nothing
-//	progress                yes      yes            yes            sends a token and reads the stream, but shows no
-//	                                                               notification
-//	three calls at once     yes      yes            yes            no: one call a process
-//	arguments in headers    modern   no: legacy     modern         not tried: its library is that of TypeScript 2
-//	cancel                  yes      legacy: see below             no: it has no such command; its process is killed
-//	close amid a call       no: it   yes            yes            instead, which is the closing
-//	                        waits
+//		                        Go SDK   TypeScript 1   TypeScript 2   Inspector
+//		list, page by page      yes      yes            yes            1
+//		call                    yes      yes            yes            yes
+//		tool error              yes      yes            yes            modes share this and the next
+//		refused arguments       yes      yes            yes            yes
+//		unknown tool            yes      yes            yes            2
+//		progress                yes      yes            yes            3
+//		three calls at once     yes      yes            yes            4
+//		arguments in headers    modern   5              modern         6
+//		abort of a call         yes      7              modern, 7      8
+//		close amid a call       9        yes            yes            8
+//
+//	 1. It gathers the pages by itself, and shows them as one list.
+//	 2. It looks the tool up in the list, and sends nothing.
+//	 3. It sends a token when told to, and finds the result in the stream, but shows no notification.
+//	 4. A process of it makes one call.
+//	 5. It has no modern era, and only that one repeats arguments.
+//	 6. Its library is TypeScript 2.
+//	 7. In the legacy era it posts a notification, and leaves the request open: see below.
+//	 8. It has no such command. Its process is killed instead, in one mode, since each start takes over a second.
+//	 9. Its Close waits for the calls that run.
 //
 // In the legacy era the TypeScript SDKs cancel by posting `notifications/cancelled`, and leave the request open. A
 // server without sessions cannot know whose request that is (mcp-protocol.md 3.2), so the edge takes the notification

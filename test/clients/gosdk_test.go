@@ -5,10 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -45,20 +48,20 @@ type goClient struct {
 
 	mu sync.Mutex
 	// listeners are told of progress, by their tokens.
-	listeners map[any]func(sign)
+	listeners map[string]func(sign)
 }
 
 func connectGo(t *testing.T, h *house, m mode) *goClient {
 	t.Helper()
 	g := &goClient{
 		wire:  &wire{machine: h.Machines.Application, base: &http.Transport{}},
-		names: map[string]string{}, listeners: map[any]func(sign){},
+		names: map[string]string{}, listeners: map[string]func(sign){},
 	}
 	t.Cleanup(g.wire.base.CloseIdleConnections)
 	client := mcp.NewClient(&mcp.Implementation{Name: "sallyport-test-go", Version: "1.0.0"}, &mcp.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 			g.mu.Lock()
-			listener := g.listeners[r.Params.ProgressToken]
+			listener := g.listeners[fmt.Sprintf("%#v", r.Params.ProgressToken)]
 			g.mu.Unlock()
 			if listener != nil {
 				listener(sign{r.Params.Progress, r.Params.Total, r.Params.Message})
@@ -155,13 +158,13 @@ func (g *goClient) call(ctx context.Context, t *testing.T, title string, argumen
 	return through[result](t, answer)
 }
 
-// counting calls the tool that counts, with a token that is the key; heard is told of each sign.
-func (g *goClient) counting(ctx context.Context, key string, heard func(sign)) (*mcp.CallToolResult, error) {
+// counting calls the tool that counts; heard is told of each sign whose token is the same, in JSON's eyes, as the call's.
+func (g *goClient) counting(ctx context.Context, key string, token any, heard func(sign)) (*mcp.CallToolResult, error) {
 	g.mu.Lock()
-	g.listeners[key] = heard
+	g.listeners[fmt.Sprintf("%#v", token)] = heard
 	g.mu.Unlock()
 	params := &mcp.CallToolParams{Name: g.names["Workshop Count"], Arguments: map[string]any{"key": key}}
-	params.SetProgressToken(key)
+	params.SetProgressToken(token)
 	return g.session.CallTool(ctx, params)
 }
 
@@ -169,6 +172,7 @@ func (g *goClient) counting(ctx context.Context, key string, heard func(sign)) (
 func (g *goClient) count(ctx context.Context, t *testing.T, r *report, key map[string]string) {
 	t.Helper()
 	var mu sync.Mutex
+	var signs []sign
 	third := make(chan struct{})
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
@@ -176,10 +180,10 @@ func (g *goClient) count(ctx context.Context, t *testing.T, r *report, key map[s
 			g.call(ctx, t, "Workshop Finish", map[string]any{"key": key["count"]})
 		}
 	})
-	answer, err := g.counting(ctx, key["count"], func(s sign) {
+	answer, err := g.counting(ctx, key["count"], "aloud", func(s sign) {
 		mu.Lock()
 		defer mu.Unlock()
-		if r.Signs = append(r.Signs, s); len(r.Signs) == 3 {
+		if signs = append(signs, s); len(signs) == 3 {
 			close(third)
 		}
 	})
@@ -188,6 +192,10 @@ func (g *goClient) count(ctx context.Context, t *testing.T, r *report, key map[s
 	}
 	r.Counted = through[result](t, answer)
 	waiting.Wait()
+	// The SDK may still be handing over what came before the result.
+	mu.Lock()
+	r.Signs = slices.Clone(signs)
+	mu.Unlock()
 
 	waiting.Go(func() {
 		g.call(ctx, t, "Workshop Await Begin", map[string]any{"key": key["silent"]})
@@ -224,9 +232,9 @@ func (g *goClient) abort(ctx context.Context, t *testing.T, title, key string) s
 	var waiting sync.WaitGroup
 	var err error
 	if title == "Workshop Count" {
-		heard := 0
-		_, err = g.counting(aborting, key, func(sign) {
-			if heard++; heard == 2 {
+		var heard atomic.Int32
+		_, err = g.counting(aborting, key, 7, func(sign) {
+			if heard.Add(1) == 2 {
 				abort()
 			}
 		})
@@ -303,7 +311,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 func (w *wire) all() []exchange {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]exchange(nil), w.exchanges...)
+	return slices.Clone(w.exchanges)
 }
 
 // read notes what a body asks for.

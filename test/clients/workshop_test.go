@@ -30,7 +30,8 @@ import (
 )
 
 // workshopProto is the contract of the service that the clients' slow calls go to. Every call that lasts has a key, by
-// which other calls, and the test, ask what became of it: nobody waits for a clock.
+// which other calls, and the test, ask what became of it: nobody waits for a clock. The calls that are cancelled may take
+// longer than anybody waits for their end, so that it is not their time that ends them.
 const workshopProto = `
 syntax = "proto3";
 package workshop.v1;
@@ -41,9 +42,11 @@ service WorkshopService {
   option (sallyport.tool.v1.service) = {title: "Workshop"};
 
   // Counts aloud until it is told to finish.
-  rpc Count(CountRequest) returns (stream CountResponse) { option (sallyport.tool.v1.tool) = {progress: true}; }
+  rpc Count(CountRequest) returns (stream CountResponse) {
+    option (sallyport.tool.v1.tool) = {progress: true, timeout: {seconds: 600}};
+  }
   // Waits until it is told to finish.
-  rpc Wait(WaitRequest) returns (WaitResponse);
+  rpc Wait(WaitRequest) returns (WaitResponse) { option (sallyport.tool.v1.tool) = {timeout: {seconds: 600}}; }
   // Tells a call to finish.
   rpc Finish(FinishRequest) returns (FinishResponse);
   // Returns when a call has begun.

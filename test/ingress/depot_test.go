@@ -6,9 +6,11 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -40,7 +42,9 @@ func startDepot(t testing.TB) *depot {
 	t.Helper()
 	d := &depot{calls: make(map[string]int), answers: make(map[string]func(*call) error)}
 	server := grpc.NewServer(grpc.UnknownServiceHandler(d.serve), grpc.ForceServerCodecV2(rawBytes{}),
-		grpc.MaxRecvMsgSize(64<<20))
+		grpc.MaxRecvMsgSize(64<<20),
+		// As package service has it: edges ask every ten seconds of silence whether the connection is alive.
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -133,11 +133,11 @@ func TestIngress_passesOnThatAClientLeft(t *testing.T) {
 // not: the one ends while the other runs.
 func TestIngress_endsCallsThatAreSilentForTooLong(t *testing.T) {
 	h := newHouse(t)
-	n := startNginx(t, []*edge{h.startEdge(), h.startEdge()}, change{"proxy_read_timeout 315s", "proxy_read_timeout 3s"})
+	n := startNginx(t, []*edge{h.startEdge(), h.startEdge()}, change{"proxy_read_timeout 315s", "proxy_read_timeout 5s"})
 	w := h.hold()
 	finish := make(chan struct{})
 	h.depot.on("Watch", func(c *call) error {
-		tick := time.NewTicker(200 * time.Millisecond)
+		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		for n := 1.0; ; n++ {
 			if err := c.progress(&toolv1.Progress{Progress: n}); err != nil {
