@@ -73,6 +73,34 @@ func TestServe_runsUntilSIGTERM(t *testing.T) {
 	p.WaitLine(t, "edge stopped")
 }
 
+func TestServe_closesConnectionsAsConfigured(t *testing.T) {
+	etcd := etcdtest.New(t)
+	config := configure(t, etcd.Endpoint(), "listener: {address: \"127.0.0.1:0\"}\nidle_timeout: 0.3s\n")
+	p := stack.Start(t, t.TempDir(), nil, stack.Program(t, "cmd/edge"), "serve", "--config", config)
+	var line struct{ Address string }
+	if err := json.Unmarshal([]byte(p.WaitLine(t, "edge listens")), &line); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", line.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil { // half of what is the limit by default
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	// The connection ends, which an answer to HTTP/1.1 alone does not bring about.
+	if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 200 OK\r\n") {
+		t.Errorf("the edge answers %q, %v", answer, err)
+	}
+	if err := p.Interrupt(); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+}
+
 func TestServe_speaksTLS(t *testing.T) {
 	etcd := etcdtest.New(t)
 	cert, key, pool := certificate(t)

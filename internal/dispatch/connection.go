@@ -16,15 +16,16 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/keepalive"
 
 	"github.com/sallyport-dev/sallyport/internal/registry/address"
 )
 
 // Times of connections.
 const (
-	// keepAlive is how long a call may be silent before the connection is asked for a sign of life, and
-	// keepAliveTimeout how long the sign may take (registry.md, "Liveness").
+	// keepAlive is how long a connection may be silent before the machine at its other end is asked for a sign of life,
+	// and keepAliveTimeout how long the sign may take (registry.md, "Liveness"). The kernels ask each other, and gRPC
+	// does not: gRPC servers that nobody configured otherwise end a connection, and the calls on it, at the third ping
+	// within five minutes, which would cut every call that is silent for half a minute.
 	keepAlive        = 10 * time.Second
 	keepAliveTimeout = 5 * time.Second
 	// connectTimeout bounds one attempt to connect, handshakes included, so that a call whose instance has become a
@@ -118,7 +119,6 @@ func (d *Dispatcher) newClient(at endpoint) (*grpc.ClientConn, error) {
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDisableRetry(), // what may be repeated is decided here, not by gRPC
 		grpc.WithUserAgent("sallyport-edge"),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepAlive, Timeout: keepAliveTimeout}),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: ejectFirst / 2, Multiplier: 1.6, Jitter: 0.2, MaxDelay: ejectLongest / 3},
 			MinConnectTimeout: connectTimeout,
@@ -153,7 +153,10 @@ func (d *Dispatcher) dial(ctx context.Context, at endpoint) (net.Conn, error) {
 			problems = append(problems, err)
 			continue
 		}
-		var dialer net.Dialer
+		dialer := net.Dialer{
+			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAliveTimeout, Count: 1},
+			Control:         limitSilence,
+		}
 		conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(ip.String(), strconv.Itoa(int(port))))
 		if err == nil {
 			return conn, nil

@@ -1,6 +1,7 @@
 package boundary_test
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/tls"
 	"errors"
@@ -23,8 +24,11 @@ type frames struct {
 	f      *front
 	conn   net.Conn
 	framer *http2.Framer
-	block  bytes.Buffer
-	coder  *hpack.Encoder
+	// out is what goes out with the next step, or with the whole request that is being written.
+	out   *bufio.Writer
+	more  bool
+	block bytes.Buffer
+	coder *hpack.Encoder
 	// away is the last farewell that the edge said.
 	away *http2.GoAwayFrame
 }
@@ -45,16 +49,21 @@ func (f *front) dialFrames(t testing.TB, window uint32) *frames {
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
-	c := &frames{t: t, f: f, conn: conn, framer: http2.NewFramer(conn, conn)}
+	c := &frames{t: t, f: f, conn: conn, out: bufio.NewWriter(conn)}
+	c.framer = http2.NewFramer(c.out, conn)
 	c.framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	c.coder = hpack.NewEncoder(&c.block)
-	_, err = io.WriteString(conn, http2.ClientPreface)
+	_, err = io.WriteString(c.out, http2.ClientPreface)
 	c.check(errors.Join(err, c.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: window})))
 	return c
 }
 
+// check sends what was written, unless more belongs to it.
 func (c *frames) check(err error) {
 	c.t.Helper()
+	if err == nil && !c.more {
+		err = c.out.Flush()
+	}
 	if err != nil {
 		c.t.Fatalf("write a frame: %v", err)
 	}
@@ -106,7 +115,9 @@ func (c *frames) call(stream uint32, s asked) {
 	c.t.Helper()
 	headers := s.headers(c.f.caller)
 	headers.Set("Content-Length", strconv.Itoa(len(s.body())))
+	c.more = true
 	c.open(stream, headers, false)
+	c.more = false
 	c.send(stream, s.body(), true)
 }
 
@@ -120,11 +131,11 @@ func (c *frames) next() (http2.Frame, error) {
 		switch frame := frame.(type) {
 		case *http2.SettingsFrame:
 			if !frame.IsAck() {
-				err = c.framer.WriteSettingsAck()
+				c.check(c.framer.WriteSettingsAck())
 			}
 		case *http2.PingFrame:
 			if !frame.IsAck() {
-				err = c.framer.WritePing(true, frame.Data)
+				c.check(c.framer.WritePing(true, frame.Data))
 			}
 		case *http2.WindowUpdateFrame:
 		case *http2.GoAwayFrame:
@@ -133,9 +144,6 @@ func (c *frames) next() (http2.Frame, error) {
 			return frame, nil
 		default:
 			return frame, nil
-		}
-		if err != nil {
-			return nil, err
 		}
 	}
 }

@@ -314,6 +314,9 @@ func (f *front) dialPlain(t testing.TB) *line {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
+	if f.visitors.smallBuffers {
+		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+	}
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ import (
 // long anything takes.
 const (
 	soon  = 500 * time.Millisecond
-	later = 4 * soon
+	later = 3 * soon
 	amply = 10 * patience
 )
 
@@ -203,56 +203,83 @@ func TestSlow_idleConnection(t *testing.T) {
 	}
 }
 
+// unread are requests whose answers nobody reads beyond their beginning, one for each way to make one.
+type unread struct {
+	name, version string
+	f             *front
+	journey       journey
+}
+
+// beginUnread makes calls of a tool and reads of each answer as far as the text.
+func (h *house) beginUnread(tool, text string) []unread {
+	var all []unread
+	for _, version := range []string{version20251125, version20260728} {
+		s := asked{version: version, id: "1", tool: tool, token: "1"}
+		f := h.serve(how{smallBuffers: true})
+		all = append(all, unread{"HTTP/1.1, " + version, version, f, &lineJourney{line: f.dial(h.t), f: f}})
+		f = h.serve(how{smallBuffers: true})
+		all = append(all, unread{"HTTP/2, " + version, version, f, &streamJourney{frames: f.dialFrames(h.t, 1000)}})
+		for _, one := range all[len(all)-2:] {
+			one.journey.whole(s)
+			one.journey.until(text)
+		}
+	}
+	return all
+}
+
+// checkEnd wants the edge to have left the caller: HTTP/1.1 has nothing to leave but the connection, and of HTTP/2 it is
+// the stream alone.
+func (one *unread) checkEnd(t *testing.T) {
+	t.Helper()
+	j, ok := one.journey.(*streamJourney)
+	if !ok {
+		one.f.visitors.waitGone(t, 1)
+		return
+	}
+	for {
+		frame, err := j.next()
+		if err != nil {
+			t.Fatalf("the connection ended with %v", err)
+		}
+		if reset, ok := frame.(*http2.RSTStreamFrame); ok && reset.StreamID == 1 {
+			break
+		}
+	}
+	j.frames.call(3, say(one.version, "3", "still here"))
+	checkWord(t, j.answer(3), "3", "still here")
+}
+
+// checkLeft wants as many settlements, all of them of callers who left.
+func (h *house) checkLeft(n int) {
+	h.t.Helper()
+	left := 0
+	for _, s := range h.settled() {
+		if s.Outcome == "CANCELLED" && s.Class == "TRANSPORT" {
+			left++
+		} else if s.Outcome != "SUCCESS" || !strings.HasSuffix(s.Tool, "/Say") {
+			h.t.Errorf("settled as %+v", s)
+		}
+	}
+	if left != n {
+		h.t.Errorf("%d callers left, want %d", left, n)
+	}
+}
+
 // A caller who does not read the answer is left, and does not hold the edge.
 func TestSlow_unreadResult(t *testing.T) {
 	h := slowHouse(t)
 	h.witness.answer(waitMethod, func(context.Context, *seen) ([]byte, error) { return word(strings.Repeat("long ", 200_000)), nil })
-	for _, version := range []string{version20251125, version20260728} {
-		s := asked{version: version, id: "1", tool: "wait"}
-		t.Run("HTTP/1.1, "+version, func(t *testing.T) {
-			f := h.in(t).serve(how{smallBuffers: true})
-			h.forgetLog()
-			j := &lineJourney{line: f.dial(t), f: f}
-			j.whole(s)
-			j.until("long long")
-			f.visitors.waitGone(t, 1)
-			checkLeft(t, h)
-		})
-		t.Run("HTTP/2, "+version, func(t *testing.T) {
-			f := h.in(t).serve(how{smallBuffers: true})
-			h.forgetLog()
-			c := f.dialFrames(t, 1000)
-			c.call(1, s)
-			(&streamJourney{frames: c}).until("long long")
-			for {
-				frame, err := c.next()
-				if err != nil {
-					t.Fatalf("the connection ended with %v", err)
-				}
-				if reset, ok := frame.(*http2.RSTStreamFrame); ok && reset.StreamID == 1 {
-					break
-				}
-			}
-			checkLeft(t, h)
-			// And it is the stream alone that ended.
-			c.call(3, say(version, "3", "still here"))
-			checkWord(t, c.answer(3), "3", "still here")
-		})
+	all := h.beginUnread("wait", "long long")
+	for _, one := range all {
+		t.Run(one.name, func(t *testing.T) { one.checkEnd(t) })
 	}
-}
-
-// checkLeft wants one settlement, of a caller who left.
-func checkLeft(t *testing.T, h *house) {
-	t.Helper()
-	if got := h.settled(); len(got) != 1 || got[0].Outcome != "CANCELLED" || got[0].Class != "TRANSPORT" {
-		t.Errorf("settled as %+v", got)
-	}
+	h.checkLeft(len(all))
 }
 
 // A service that tells of its progress to a caller who does not read it is cancelled.
 func TestSlow_unreadProgress(t *testing.T) {
 	h := slowHouse(t)
-	ended := make(chan error, 1)
+	ended := make(chan error, 16)
 	h.witness.stream(climbMethod, func(ctx context.Context, _ *seen, send func([]byte) error) error {
 		for i := 1; ; i++ {
 			if err := send(step(float64(i), strings.Repeat("on and on ", 1000))); err != nil {
@@ -261,28 +288,14 @@ func TestSlow_unreadProgress(t *testing.T) {
 			}
 		}
 	})
-	for _, version := range []string{version20251125, version20260728} {
-		s := asked{version: version, id: "1", tool: "climb", token: "1"}
-		for _, row := range []struct {
-			name string
-			dial func(t *testing.T, f *front) journey
-		}{
-			{"HTTP/1.1", func(t *testing.T, f *front) journey { return &lineJourney{line: f.dial(t), f: f} }},
-			{"HTTP/2", func(t *testing.T, f *front) journey { return &streamJourney{frames: f.dialFrames(t, 1000)} }},
-		} {
-			t.Run(row.name+", "+version, func(t *testing.T) {
-				f := h.in(t).serve(how{smallBuffers: true})
-				h.forgetLog()
-				j := row.dial(t, f)
-				j.whole(s)
-				j.until(`"progress":1,`)
-				if err := receive(t, ended, "the service's call ends"); err == nil {
-					t.Error("its context goes on")
-				}
-				checkLeft(t, h)
-			})
+	all := h.beginUnread("climb", `"progress":1,`)
+	for _, one := range all {
+		if err := receive(t, ended, "the service's call ends"); err == nil {
+			t.Error("a service's context goes on")
 		}
+		t.Run(one.name, func(t *testing.T) { one.checkEnd(t) })
 	}
+	h.checkLeft(len(all))
 }
 
 // A caller who sends one small request after another and reads no answer is left as well.
@@ -303,20 +316,19 @@ func TestSlow_unreadSmallAnswers(t *testing.T) {
 		{"paths that there are not", func(f *front) string { return f.head("GET /", http.Header{}, 0) }},
 		{"pages of metrics", func(f *front) string { return f.head("GET /metrics", http.Header{}, 0) }},
 	} {
-		for _, secure := range []bool{false, true} {
-			f := h.serve(how{smallBuffers: true, secure: secure, limits: edge.Limits{WriteTimeout: soon}})
-			one := flood{fmt.Sprintf("%s, TLS %v", row.name, secure), f, make(chan error, 1)}
-			floods = append(floods, one)
-			l, text := f.dial(t), strings.Repeat(row.request(f), 100)
-			go func() {
-				for {
-					if _, err := io.WriteString(l.conn, text); err != nil {
-						one.err <- err
-						return
-					}
+		// Not over TLS, where closing a connection takes another 5 s, for a last word that nobody reads either.
+		f := h.serve(how{smallBuffers: true, limits: edge.Limits{WriteTimeout: soon}})
+		one := flood{row.name, f, make(chan error, 1)}
+		floods = append(floods, one)
+		l, text := f.dial(t), strings.Repeat(row.request(f), 100)
+		go func() {
+			for {
+				if _, err := io.WriteString(l.conn, text); err != nil {
+					one.err <- err
+					return
 				}
-			}()
-		}
+			}
+		}()
 	}
 	for _, one := range floods {
 		t.Run(one.name, func(t *testing.T) {
