@@ -17,6 +17,9 @@ type Options struct {
 	For time.Duration
 	// Restart is the pause between two restarts of an instance.
 	Restart time.Duration
+	// Rate is how many requests begin in a second, over all workers; 0 is as many as they manage. What is under way is
+	// part of the memory that is judged, so that an even rate keeps what else the machine does out of the verdict.
+	Rate float64
 	// Seed makes the same choices in the same order, as far as the processes let it.
 	Seed uint64
 	// Row is told of each minute, and of what is left at the end; nil tells nobody.
@@ -179,12 +182,25 @@ func (r *run) still(ctx context.Context) (Sample, error) {
 	return last, nil
 }
 
+// pace gives a channel from which each request takes its turn: at the options' rate, or at once where there is none.
+func (r *run) pace() (turns <-chan time.Time, stop func()) {
+	if r.options.Rate <= 0 {
+		always := make(chan time.Time)
+		close(always)
+		return always, func() {}
+	}
+	ticker := time.NewTicker(time.Duration(float64(time.Second) / r.options.Rate))
+	return ticker.C, ticker.Stop
+}
+
 // traffic lets everything loose, and gives what the edge said of itself meanwhile.
 func (r *run) traffic(ctx context.Context) (restarts Restarts, samples []Sample, err error) {
 	flowing, stop := context.WithTimeout(ctx, r.options.For)
 	defer stop()
 	shared := newHTTP2()
 	defer shared.CloseIdleConnections()
+	pace, unpaced := r.pace()
+	defer unpaced()
 	var working, restarting sync.WaitGroup
 	for n := range Workers {
 		t := transport(&h1{address: r.stand.address})
@@ -195,7 +211,11 @@ func (r *run) traffic(ctx context.Context) (restarts Restarts, samples []Sample,
 		working.Go(func() {
 			defer t.close()
 			for flowing.Err() == nil {
-				w.one(ctx) // not flowing: the last request is finished, too
+				select {
+				case <-pace:
+					w.one(ctx) // not flowing: the last request is finished, too
+				case <-flowing.Done():
+				}
 			}
 		})
 	}

@@ -20,7 +20,7 @@ func TestRun_everythingSettlesAndNothingIsLeftBehind(t *testing.T) {
 	defer cancel()
 	rows := 0
 	report, err := soak.Run(ctx, t.TempDir(), soak.Options{
-		For: 8 * time.Second, Restart: 250 * time.Millisecond, Seed: 1, Row: func(r soak.Row) {
+		For: 5 * time.Second, Restart: 250 * time.Millisecond, Seed: 1, Row: func(r soak.Row) {
 			rows++
 			if r.Requests == 0 || r.Goroutines <= 0 || r.Descriptors <= 0 || r.Live <= 0 || r.Resident <= 0 {
 				t.Errorf("a figure is missing: %+v", r)

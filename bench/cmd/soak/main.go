@@ -1,7 +1,7 @@
 // Command soak keeps the product busy for half an hour with all that callers do, while services come and go, and fails
 // where an answer is wrong, a request is lost or something is left behind (bench/README.md).
 //
-//	go run ./bench/cmd/soak [-for 30m] [-restart 5s] [-seed 1] [-keep DIR]
+//	go run ./bench/cmd/soak [-for 30m] [-rate 200] [-restart 5s] [-seed 1] [-keep DIR]
 package main
 
 import (
@@ -20,6 +20,7 @@ import (
 func main() {
 	var o soak.Options
 	flag.DurationVar(&o.For, "for", 30*time.Minute, "how long the traffic lasts; memory is judged from 15 minutes on")
+	flag.Float64Var(&o.Rate, "rate", 200, "requests begun in a second; 0 is as many as the workers manage")
 	flag.DurationVar(&o.Restart, "restart", 5*time.Second, "pause between two restarts of an instance")
 	flag.Uint64Var(&o.Seed, "seed", 1, "where the choices begin")
 	keep := flag.String("keep", "", "empty folder for logs and data, which stays; else a temporary one, which stays where the soak fails")
