@@ -163,6 +163,7 @@ func number(n int32) string { return strconv.Itoa(int(n)) }
 func newDescribe() *cobra.Command {
 	var conn connection
 	var out output
+	var dialect string
 	tool := &cobra.Command{
 		Use:   "tool NAME",
 		Short: "Show one tool with its schemas, by its hashed or its declared name",
@@ -176,7 +177,7 @@ func newDescribe() *cobra.Command {
 				return err
 			}
 			defer done()
-			r, err := client.GetTool(cmd.Context(), &registryv1.GetToolRequest{Name: args[0]})
+			r, err := client.GetTool(cmd.Context(), &registryv1.GetToolRequest{Name: args[0], Dialect: dialect})
 			if err != nil {
 				return plain(err)
 			}
@@ -185,6 +186,7 @@ func newDescribe() *cobra.Command {
 	}
 	conn.flags(tool)
 	out.flag(tool)
+	tool.Flags().StringVar(&dialect, "dialect", "", "spelling of the schemas, such as flat or openai_strict; canonical if empty")
 	return group(&cobra.Command{Use: "describe", Short: "Show one thing that a registry knows"}, tool)
 }
 

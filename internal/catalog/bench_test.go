@@ -7,6 +7,8 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/catalog"
 	"github.com/sallyport-dev/sallyport/internal/contract"
 	"github.com/sallyport-dev/sallyport/internal/registry"
+
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 )
 
 // large is a world of services with ten tools each, every service in a zone of its own, below one application.
@@ -61,7 +63,7 @@ func BenchmarkSnapshot_Page(b *testing.B) {
 	s := h.show(large(h, 500).view())
 	b.ReportAllocs()
 	for b.Loop() {
-		if page, next := s.Page(app, "7", 500); len(page) < 500 || next == "" {
+		if page, next := s.Page(app, dialect.Canonical, "7", 500); len(page) < 500 || next == "" {
 			b.Fatal("short page")
 		}
 	}
@@ -75,7 +77,7 @@ func BenchmarkSnapshot_Resolve(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		var ok bool
-		if e, ok = s.Resolve(app, name); !ok {
+		if e, ok = s.Resolve(app, dialect.Canonical, name); !ok {
 			b.Fatal("not found")
 		}
 	}

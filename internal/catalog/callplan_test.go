@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/sallyport-dev/sallyport/internal/catalog"
+
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 )
 
 // A plan is compiled once, whoever asks first, and every snapshot that shows the contract has the same one.
@@ -15,7 +17,7 @@ func TestEntry_callPlanIsCompiledOncePerContract(t *testing.T) {
 	w := newWorld().serves(zone, orders, first)
 	resolve := func(s *catalog.Snapshot) *catalog.Entry {
 		t.Helper()
-		e, ok := s.Resolve(app, hash(zone, orders, "FindById"))
+		e, ok := s.Resolve(app, dialect.Canonical, hash(zone, orders, "FindById"))
 		if !ok {
 			t.Fatal("the tool does not resolve")
 		}
@@ -27,7 +29,7 @@ func TestEntry_callPlanIsCompiledOncePerContract(t *testing.T) {
 	for i := range plans {
 		callers.Go(func() {
 			var err error
-			if plans[i], err = entry.CallPlan(); err != nil {
+			if plans[i], err = entry.CallPlan(dialect.Canonical); err != nil {
 				t.Error(err)
 			}
 		})
@@ -47,7 +49,7 @@ func TestEntry_callPlanIsCompiledOncePerContract(t *testing.T) {
 			return w.serves(zone, orders, h.contract(orderService("FindById", "Cancel")))
 		}, false},
 	} {
-		plan, err := resolve(h.show(change.view().view())).CallPlan()
+		plan, err := resolve(h.show(change.view().view())).CallPlan(dialect.Canonical)
 		if err != nil {
 			t.Fatalf("%s: %v", change.name, err)
 		}
@@ -64,11 +66,11 @@ func TestEntry_callPlanIsCompiledOncePerContract(t *testing.T) {
 
 func TestCallPlan_rendersResults(t *testing.T) {
 	h := open(t, nil)
-	e, ok := h.show(newWorld().serves(zone, orders, h.contract(orderService("FindById"))).view()).Resolve(app, hash(zone, orders, "FindById"))
+	e, ok := h.show(newWorld().serves(zone, orders, h.contract(orderService("FindById"))).view()).Resolve(app, dialect.Canonical, hash(zone, orders, "FindById"))
 	if !ok || e.Resource() != "srv://"+zone+"~"+orders+"/FindById" {
 		t.Fatalf("got %+v, %t", e, ok)
 	}
-	plan, err := e.CallPlan()
+	plan, err := e.CallPlan(dialect.Canonical)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,11 +90,11 @@ func TestCallPlan_readsProgress(t *testing.T) {
 import "sallyport/tool/v1/content.proto";
 message Step { oneof step { sallyport.tool.v1.Progress progress = 1; Response result = 2; } }
 service OrderService { rpc Export(Request) returns (stream Step) { option (sallyport.tool.v1.tool) = {progress: true}; } }`)
-	e, ok := h.show(newWorld().serves(zone, orders, digest).view()).Resolve(app, hash(zone, orders, "Export"))
+	e, ok := h.show(newWorld().serves(zone, orders, digest).view()).Resolve(app, dialect.Canonical, hash(zone, orders, "Export"))
 	if !ok || !e.Tool.Progress || !strings.Contains(string(e.Definition()), `"outputSchema":{"type":"object","properties":{"id":`) {
 		t.Fatalf("got %+v, %t", e, ok)
 	}
-	plan, err := e.CallPlan()
+	plan, err := e.CallPlan(dialect.Canonical)
 	if err != nil {
 		t.Fatal(err)
 	}

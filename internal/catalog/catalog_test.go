@@ -12,6 +12,7 @@ import (
 	toolv1 "github.com/sallyport-dev/sallyport/gen/sallyport/tool/v1"
 	"github.com/sallyport-dev/sallyport/internal/catalog"
 	"github.com/sallyport-dev/sallyport/internal/registry"
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
@@ -25,12 +26,12 @@ var (
 func TestSnapshot_entriesCarryWhatACallNeeds(t *testing.T) {
 	h := open(t, nil)
 	s := h.show(newWorld().serves(zone, orders, h.contract(orderService("FindById"))).view())
-	e, ok := s.Resolve(app, hash(zone, orders, "FindById"))
+	e, ok := s.Resolve(app, dialect.Canonical, hash(zone, orders, "FindById"))
 	if !ok || !e.Online || e.Service != (registry.Key{Zone: zone, Service: orders}) || e.Tool.FullMethod != "/com.acme.OrderService/FindById" {
 		t.Fatalf("got %+v, %t", e, ok)
 	}
 	arguments := []byte(`{"id":"A-17"}`)
-	plan, err := e.CallPlan()
+	plan, err := e.CallPlan(dialect.Canonical)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func TestSnapshot_pagesInTheOrderOfHashes(t *testing.T) {
 	}
 	hashes := make([]string, len(whole))
 	for i, n := range whole {
-		e, ok := s.Resolve(app, n)
+		e, ok := s.Resolve(app, dialect.Canonical, n)
 		if !ok {
 			t.Fatalf("%s is listed and does not resolve", n)
 		}
@@ -78,13 +79,13 @@ func TestSnapshot_pagesInTheOrderOfHashes(t *testing.T) {
 		}
 	}
 	// A cursor stands between tools; the one that it names need not be there any more.
-	if page, _ := s.Page(app, hashes[4]+"0", 1); name(t, page) != whole[5] {
+	if page, _ := s.Page(app, dialect.Canonical, hashes[4]+"0", 1); name(t, page) != whole[5] {
 		t.Error("after a hash that nobody has")
 	}
-	if page, next := s.Page(app, "zzzz", 5); len(page) != 0 || next != "" {
+	if page, next := s.Page(app, dialect.Canonical, "zzzz", 5); len(page) != 0 || next != "" {
 		t.Errorf("after the last: %d, %q", len(page), next)
 	}
-	if page, next := s.Page(app, hashes[len(hashes)-1], 5); len(page) != 0 || next != "" {
+	if page, next := s.Page(app, dialect.Canonical, hashes[len(hashes)-1], 5); len(page) != 0 || next != "" {
 		t.Errorf("after the very last: %d, %q", len(page), next)
 	}
 }
@@ -104,13 +105,13 @@ func TestAliases(t *testing.T) {
 			t.Errorf("%v is listed %q", p, got)
 		}
 		for _, n := range []string{"find_order", find} {
-			if e, ok := s.Resolve(p, n); !ok || e.Tool.Method != "Find" {
+			if e, ok := s.Resolve(p, dialect.Canonical, n); !ok || e.Tool.Method != "Find" {
 				t.Errorf("%v resolves %q to %v, %t", p, n, e, ok)
 			}
 		}
 	}
 	for _, n := range []string{"", "Find_order", "find_order ", "_" + find, strings.ToUpper(find), "com.acme.OrderService/Find"} {
-		if _, ok := s.Resolve(app, n); ok {
+		if _, ok := s.Resolve(app, dialect.Canonical, n); ok {
 			t.Errorf("%q resolves", n)
 		}
 	}
@@ -120,17 +121,17 @@ func TestAliases(t *testing.T) {
 		if got := listed(t, s, app, 10); !slices.Contains(got, "find_order") {
 			t.Errorf("who sees one of the two is listed %q", got)
 		}
-		if e, ok := s.Resolve(app, "find_order"); !ok || e.Service.Zone != zone {
+		if e, ok := s.Resolve(app, dialect.Canonical, "find_order"); !ok || e.Service.Zone != zone {
 			t.Error("who sees one of the two does not resolve the alias to it")
 		}
-		if e, ok := s.Resolve(participant.Application("globex", "orders", "g"), "find_order"); !ok || e.Service.Zone != other {
+		if e, ok := s.Resolve(participant.Application("globex", "orders", "g"), dialect.Canonical, "find_order"); !ok || e.Service.Zone != other {
 			t.Error("who sees the other one does not resolve the alias to it")
 		}
-		if _, ok := s.Resolve(system, "find_order"); ok {
+		if _, ok := s.Resolve(system, dialect.Canonical, "find_order"); ok {
 			t.Error("who sees both resolves the alias")
 		}
 		for _, n := range []string{find, otherFind} {
-			if _, ok := s.Resolve(system, n); !ok {
+			if _, ok := s.Resolve(system, dialect.Canonical, n); !ok {
 				t.Errorf("who sees both does not resolve the hash %s", n)
 			}
 		}
@@ -164,7 +165,7 @@ func TestOffline(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := h.show(w.knows(zone, orders, digest).runs(zone, orders, row.instances...).view())
-			e, ok := s.Resolve(app, hash(zone, orders, "Find"))
+			e, ok := s.Resolve(app, dialect.Canonical, hash(zone, orders, "Find"))
 			if !ok || e.Online != row.online {
 				t.Errorf("resolved %v, %t", e, ok)
 			}
@@ -176,7 +177,7 @@ func TestOffline(t *testing.T) {
 	t.Run("a service that is gone is not known", func(t *testing.T) {
 		w.runs(zone, orders)
 		delete(w.services, registry.Key{Zone: zone, Service: orders})
-		if _, ok := h.show(w.view()).Resolve(app, hash(zone, orders, "Find")); ok {
+		if _, ok := h.show(w.view()).Resolve(app, dialect.Canonical, hash(zone, orders, "Find")); ok {
 			t.Error("it resolves")
 		}
 	})
@@ -210,7 +211,7 @@ func TestAccess(t *testing.T) {
 				if got := listed(t, s, p, 10); slices.Contains(got, n) != visible || !slices.Contains(got, hash(zone, orders, "Cancel")) {
 					t.Errorf("listed %q", got)
 				}
-				if _, ok := s.Resolve(p, n); ok != visible {
+				if _, ok := s.Resolve(p, dialect.Canonical, n); ok != visible {
 					t.Errorf("resolves: %t", ok)
 				}
 				err := s.Permits(p, registry.Key{Zone: zone, Service: orders}, "/com.acme.OrderService/Find")
@@ -281,8 +282,8 @@ func TestContracts_duringARollingUpgrade(t *testing.T) {
 	t.Run("the newest known one is resolved when all are offline", func(t *testing.T) {
 		w.knows(zone, orders, v1, v2).runs(zone, orders)
 		h.show(w.view())
-		s := h.until("the newest is compiled", func(s *catalog.Snapshot) bool { _, ok := s.Resolve(app, place); return ok })
-		if e, ok := s.Resolve(app, place); !ok || e.Online {
+		s := h.until("the newest is compiled", func(s *catalog.Snapshot) bool { _, ok := s.Resolve(app, dialect.Canonical, place); return ok })
+		if e, ok := s.Resolve(app, dialect.Canonical, place); !ok || e.Online {
 			t.Errorf("resolved %v, %t", e, ok)
 		}
 	})
@@ -300,7 +301,7 @@ func TestOverlays_exposeAndDescribeInCode(t *testing.T) {
 	if got := listed(t, s, app, 10); !slices.Equal(got, []string{"look_up"}) {
 		t.Errorf("listed %q", got)
 	}
-	if e, ok := s.Resolve(app, "look_up"); !ok || e.Tool.Title != "Order Service Look Up" {
+	if e, ok := s.Resolve(app, dialect.Canonical, "look_up"); !ok || e.Tool.Title != "Order Service Look Up" {
 		t.Errorf("resolved %v, %t", e, ok)
 	}
 }
@@ -333,7 +334,7 @@ func TestContracts_thatAreNoUse(t *testing.T) {
 			if got := listed(t, s, app, 10); !slices.Equal(got, []string{hash("app-api", orders, "Find")}) {
 				t.Errorf("listed %q", got)
 			}
-			if _, ok := s.Resolve(system, hash(zone, orders, "Find")); ok {
+			if _, ok := s.Resolve(system, dialect.Canonical, hash(zone, orders, "Find")); ok {
 				t.Error("it resolves")
 			}
 			if err := s.Permits(system, registry.Key{Zone: zone, Service: orders}, "/com.acme.OrderService/Find"); err == nil {
@@ -369,7 +370,7 @@ func TestContracts_thatCannotBeReadNowAreReadLater(t *testing.T) {
 			t.Errorf("listed %q", got)
 		}
 		s = h.show(w.runs(zone, orders).view())
-		if e, ok := s.Resolve(app, hash(zone, orders, "Find")); !ok || e.Online || len(listed(t, s, app, 10)) != 0 {
+		if e, ok := s.Resolve(app, dialect.Canonical, hash(zone, orders, "Find")); !ok || e.Online || len(listed(t, s, app, 10)) != 0 {
 			t.Errorf("offline: %v, %t", e, ok)
 		}
 		if _, err := h.store.PutContract(context.Background(), raw); err != nil {
@@ -427,7 +428,7 @@ func TestServesZones(t *testing.T) {
 	if got := listed(t, s, system, 10); !slices.Equal(got, sorted(want...)) {
 		t.Errorf("listed %q, want %q", got, want)
 	}
-	if _, ok := s.Resolve(system, hash("app-api", orders, "Find")); ok {
+	if _, ok := s.Resolve(system, dialect.Canonical, hash("app-api", orders, "Find")); ok {
 		t.Error("a tool of another partition resolves")
 	}
 	if err := s.Permits(system, registry.Key{Zone: "app-api", Service: orders}, "/com.acme.OrderService/Find"); err == nil {
@@ -441,22 +442,22 @@ func TestSnapshots_shareWhatDidNotChange(t *testing.T) {
 	digest, other := h.contract(orderService("Find")), h.contract(orderService("Find", "Place"))
 	w := newWorld().serves(zone, orders, digest).serves("app-api", orders, digest)
 	first := h.show(w.view())
-	before, _ := first.Resolve(app, hash(zone, orders, "Find"))
-	page, _ := first.Page(app, "", 10)
+	before, _ := first.Resolve(app, dialect.Canonical, hash(zone, orders, "Find"))
+	page, _ := first.Page(app, dialect.Canonical, "", 10)
 
 	w.runs(zone, orders, digest, digest) // one more instance changes nothing that is seen
 	second := h.show(w.view())
-	if e, _ := second.Resolve(app, hash(zone, orders, "Find")); e != before {
+	if e, _ := second.Resolve(app, dialect.Canonical, hash(zone, orders, "Find")); e != before {
 		t.Error("one more instance made a new entry")
 	}
-	if again, _ := second.Page(app, "", 10); &again[0] != &page[0] {
+	if again, _ := second.Page(app, dialect.Canonical, "", 10); &again[0] != &page[0] {
 		t.Error("one more instance made a new listing")
 	}
 
 	w.serves("app-api", orders, other)
 	h.show(w.view())
 	third := h.until("the other contract is shown", func(s *catalog.Snapshot) bool { return len(listed(t, s, app, 10)) == 3 })
-	if e, _ := third.Resolve(app, hash(zone, orders, "Find")); e != before {
+	if e, _ := third.Resolve(app, dialect.Canonical, hash(zone, orders, "Find")); e != before {
 		t.Error("a change in another zone made a new entry")
 	}
 	if got := listed(t, first, app, 10); len(got) != 2 {
@@ -481,9 +482,9 @@ func TestSnapshot_manyReadersWhileViewsChange(t *testing.T) {
 				}
 				s := h.catalog.Load()
 				for _, p := range []*participant.Participant{app, system} {
-					page, _ := s.Page(p, "", 100)
+					page, _ := s.Page(p, dialect.Canonical, "", 100)
 					for _, d := range split(t, page) {
-						if e, ok := s.Resolve(p, name(t, d)); !ok || !e.Online {
+						if e, ok := s.Resolve(p, dialect.Canonical, name(t, d)); !ok || !e.Online {
 							t.Errorf("%s is listed, and resolves to %v, %t", d, e, ok)
 							return
 						}

@@ -20,6 +20,7 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/catalog"
 	"github.com/sallyport-dev/sallyport/internal/dispatch"
 	"github.com/sallyport-dev/sallyport/internal/registry"
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
@@ -138,10 +139,10 @@ func TestDoors(t *testing.T) {
 					}
 					for _, z := range zones {
 						reaches := slices.Contains(row.reaches, z)
-						if _, ok := s.Resolve(row.p, hash(z, orders, "Find")); ok != reaches {
+						if _, ok := s.Resolve(row.p, dialect.Canonical, hash(z, orders, "Find")); ok != reaches {
 							t.Errorf("zone %q: the first door lets through: %t", z, ok)
 						}
-						entry, ok := s.Resolve(participant.System("wrong resolution"), hash(z, orders, "Find"))
+						entry, ok := s.Resolve(participant.System("wrong resolution"), dialect.Canonical, hash(z, orders, "Find"))
 						if !ok {
 							t.Fatalf("zone %q: nothing to be called", z)
 						}
@@ -185,7 +186,7 @@ func TestDoors_anAccessRuleThatChangedAfterResolution(t *testing.T) {
 		return s
 	}
 	w := newWorld().serves(zone, orders, before)
-	entry, ok := show(w).Resolve(app, hash(zone, orders, "Find"))
+	entry, ok := show(w).Resolve(app, dialect.Canonical, hash(zone, orders, "Find"))
 	if !ok {
 		t.Fatal("it does not resolve to begin with")
 	}
@@ -222,7 +223,7 @@ func TestCatalog_followsTheRegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := h.until("the tool is not listed", func(s *catalog.Snapshot) bool { return len(listed(t, s, app, 10)) == 0 })
-	if e, ok := s.Resolve(app, hash(zone, orders, "Find")); !ok || e.Online {
+	if e, ok := s.Resolve(app, dialect.Canonical, hash(zone, orders, "Find")); !ok || e.Online {
 		t.Errorf("afterwards it resolves to %v, %t", e, ok)
 	}
 }

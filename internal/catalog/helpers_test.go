@@ -26,6 +26,7 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/contract"
 	"github.com/sallyport-dev/sallyport/internal/registry"
 	"github.com/sallyport-dev/sallyport/internal/registry/etcdtest"
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
@@ -248,7 +249,7 @@ func listed(t testing.TB, s *catalog.Snapshot, p *participant.Participant, size 
 	t.Helper()
 	var names []string
 	for after := ""; ; {
-		page, next := s.Page(p, after, size)
+		page, next := s.Page(p, dialect.Canonical, after, size)
 		definitions := split(t, page)
 		if len(definitions) > size || next != "" && len(definitions) != size {
 			t.Errorf("a page of %d has %d tools, and %q follows", size, len(definitions), next)

@@ -19,6 +19,7 @@ import (
 	participantv1 "github.com/sallyport-dev/sallyport/gen/sallyport/participant/v1"
 	"github.com/sallyport-dev/sallyport/internal/lifecycle"
 	"github.com/sallyport-dev/sallyport/internal/mcp"
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,6 +33,7 @@ type tool struct {
 	offline      bool
 	capabilities []string
 	headers      []mcp.Header
+	spelled      bool // the definition says the dialect
 	refusal      *mcp.Refusal
 	call         func(ctx context.Context, request []byte) ([]byte, error)
 	judge        func(arguments []byte) ([]byte, error)
@@ -96,7 +98,7 @@ func (c catalog) Load() mcp.Snapshot {
 	return c
 }
 
-func (c catalog) Page(_ *participantv1.Participant, after string, size int) (definitions []byte, next string) {
+func (c catalog) Page(_ *participantv1.Participant, d dialect.Dialect, after string, size int) (definitions []byte, next string) {
 	count := 0
 	for _, t := range c {
 		if t.hidden || t.name <= after {
@@ -108,13 +110,17 @@ func (c catalog) Page(_ *participantv1.Participant, after string, size int) (def
 		if count++; count > 1 {
 			definitions = append(definitions, ',')
 		}
-		definitions = append(definitions, `{"name":"`+t.name+`"}`...)
+		definition := `{"name":"` + t.name + `"}`
+		if t.spelled {
+			definition = `{"name":"` + t.name + `","dialect":"` + d.String() + `"}`
+		}
+		definitions = append(definitions, definition...)
 		next = t.name
 	}
 	return definitions, ""
 }
 
-func (c catalog) Resolve(_ *participantv1.Participant, name string) (mcp.Tool, bool) {
+func (c catalog) Resolve(_ *participantv1.Participant, _ dialect.Dialect, name string) (mcp.Tool, bool) {
 	i := slices.IndexFunc(c, func(t *tool) bool { return t.name == name && !t.hidden })
 	if i < 0 {
 		return nil, false
@@ -180,6 +186,7 @@ func start(t *testing.T, tools catalog, change ...func(*mcp.Options)) *server {
 // call is one request to make. Its zero value is a POST of JSON with valid credentials.
 type call struct {
 	method  string
+	path    string // what follows the server's address
 	host    string
 	headers map[string]string // an empty value takes the header away
 	body    string
@@ -198,7 +205,7 @@ func (s *server) do(t *testing.T, c call) reply {
 	if method == "" {
 		method = http.MethodPost
 	}
-	r, err := http.NewRequestWithContext(t.Context(), method, s.URL, strings.NewReader(c.body))
+	r, err := http.NewRequestWithContext(t.Context(), method, s.URL+c.path, strings.NewReader(c.body))
 	if err != nil {
 		t.Fatal(err)
 	}

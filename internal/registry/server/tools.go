@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -13,6 +14,7 @@ import (
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	"github.com/sallyport-dev/sallyport/internal/contract"
 	"github.com/sallyport-dev/sallyport/internal/registry"
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
@@ -59,6 +61,14 @@ func (s *Server) ListTools(ctx context.Context, req *registryv1.ListToolsRequest
 // GetTool implements RegistryService. The hashed name always finds the tool; a declared one finds it where the caller
 // reaches one holder of it and not several. A tool that the caller does not reach is as one that does not exist.
 func (s *Server) GetTool(ctx context.Context, req *registryv1.GetToolRequest) (*registryv1.GetToolResponse, error) {
+	spelling := dialect.Canonical
+	if name := req.GetDialect(); name != "" {
+		var known bool
+		if spelling, known = dialect.Parse(name); !known {
+			return nil, status.Errorf(codes.InvalidArgument, "there is no dialect %q: want one of %s", name,
+				strings.Join(dialect.Names(), ", "))
+		}
+	}
 	missing := status.Errorf(codes.NotFound, "no tool %q is known to you", req.GetName())
 	view := s.o.Watcher.View()
 	functions, err := s.functions(ctx, view, req.GetName())
@@ -97,7 +107,7 @@ func (s *Server) GetTool(ctx context.Context, req *registryv1.GetToolRequest) (*
 	}
 	return &registryv1.GetToolResponse{
 		Tool:           summary(found, hiddenBecause(found, view.Online(registry.Key{Zone: found.Zone, Service: found.Service}))),
-		DefinitionJson: string(found.Definition(published)),
+		DefinitionJson: string(found.DefinitionIn(spelling, published)),
 		JsonProfile:    found.Profile.ID,
 	}, nil
 }

@@ -1483,7 +1483,10 @@ func (x *ToolSummary) GetHiddenBecause() string {
 type GetToolRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tool's hashed name or its alias.
-	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The dialect of the definition: `canonical`, `flat`, `openai_strict`, `anthropic_strict`, `bedrock_strict`, `nova` or
+	// `gemini`. Empty: `canonical`.
+	Dialect       string `protobuf:"bytes,2,opt,name=dialect,proto3" json:"dialect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1521,6 +1524,13 @@ func (*GetToolRequest) Descriptor() ([]byte, []int) {
 func (x *GetToolRequest) GetName() string {
 	if x != nil {
 		return x.Name
+	}
+	return ""
+}
+
+func (x *GetToolRequest) GetDialect() string {
+	if x != nil {
+		return x.Dialect
 	}
 	return ""
 }
@@ -1954,9 +1964,10 @@ const file_sallyport_registry_v1_registry_proto_rawDesc = "" +
 	"\x05title\x18\x03 \x01(\tR\x05title\x12 \n" +
 	"\vdescription\x18\x04 \x01(\tR\vdescription\x12\x1a\n" +
 	"\bresource\x18\x05 \x01(\tR\bresource\x12%\n" +
-	"\x0ehidden_because\x18\x06 \x01(\tR\rhiddenBecause\"/\n" +
+	"\x0ehidden_because\x18\x06 \x01(\tR\rhiddenBecause\"R\n" +
 	"\x0eGetToolRequest\x12\x1d\n" +
-	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04name\"\x95\x01\n" +
+	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04name\x12!\n" +
+	"\adialect\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\adialect\"\x95\x01\n" +
 	"\x0fGetToolResponse\x126\n" +
 	"\x04tool\x18\x01 \x01(\v2\".sallyport.registry.v1.ToolSummaryR\x04tool\x12'\n" +
 	"\x0fdefinition_json\x18\x02 \x01(\tR\x0edefinitionJson\x12!\n" +
