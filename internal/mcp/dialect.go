@@ -18,19 +18,32 @@ func (x *exchange) chooseDialect() *answer {
 	if named := x.message.params.meta.dialect; named != nil {
 		return x.takeDialect(string(unquoteString(named)))
 	}
-	if query := x.r.URL.RawQuery; query != "" {
-		values, err := url.ParseQuery(query)
-		if err != nil || len(values[dialectParameter]) > 1 {
-			return x.takeDialect("")
-		}
-		if values.Has(dialectParameter) {
-			return x.takeDialect(values.Get(dialectParameter))
-		}
+	if name, named := queriedDialect(x.r.URL.RawQuery); named {
+		return x.takeDialect(name)
 	}
 	if len(x.h.options.Dialects) > 0 {
 		x.dialect = x.h.options.Dialects[x.clientName()]
 	}
 	return nil
+}
+
+// queriedDialect finds the dialect in a query. One that cannot be read, or is named more than once, is blank, which is
+// the name of none. What else stands in the query is of no concern here, readable or not.
+func queriedDialect(query string) (name string, named bool) {
+	for query != "" {
+		var pair string
+		pair, query, _ = strings.Cut(query, "&")
+		key, value, _ := strings.Cut(pair, "=")
+		if key, err := url.QueryUnescape(key); err != nil || key != dialectParameter {
+			continue
+		}
+		if named {
+			return "", true
+		}
+		named = true
+		name, _ = url.QueryUnescape(value) // blank on an error
+	}
+	return name, named
 }
 
 func (x *exchange) takeDialect(name string) *answer {
