@@ -194,8 +194,10 @@ func (f *Fleet) prepareEdge(ctx context.Context, l *httpLoad) error {
 			return fmt.Errorf("edge, %s: %w", s, err)
 		}
 	}
-	if err := l.prepare(List, askMCP(List, headers), judgeList); err != nil {
-		return fmt.Errorf("edge, list: %w", err)
+	for _, s := range []Scenario{List, ListSpelled} {
+		if err := l.prepare(s, askMCP(s, headers), judgeList); err != nil {
+			return fmt.Errorf("edge, %s: %w", s, err)
+		}
 	}
 	return context.Cause(ctx)
 }
@@ -206,12 +208,17 @@ func (f *Fleet) size(s Scenario) int { return f.targets[Edge].load.(*httpLoad).q
 // startEcho starts the floor, which answers as many bytes as the edge did.
 func (f *Fleet) startEcho(ctx context.Context) error {
 	small, large := f.size(Small), f.size(Large)
-	listed := f.targets[Edge].load.(*httpLoad).questions[List][0].whole
-	file := filepath.Join(f.dir, "list.json")
-	if err := os.WriteFile(file, listed, 0o600); err != nil {
-		return err
+	args := []string{"-small", strconv.Itoa(small), "-large", strconv.Itoa(large)}
+	listed := map[Scenario][]byte{}
+	for s, flag := range map[Scenario]string{List: "-list", ListSpelled: "-spelled"} {
+		listed[s] = f.targets[Edge].load.(*httpLoad).questions[s][0].whole
+		file := filepath.Join(f.dir, flag[1:]+".json")
+		if err := os.WriteFile(file, listed[s], 0o600); err != nil {
+			return err
+		}
+		args = append(args, flag, file)
 	}
-	l, err := f.add(ctx, HTTPEcho, "-small", strconv.Itoa(small), "-large", strconv.Itoa(large), "-list", file)
+	l, err := f.add(ctx, HTTPEcho, args...)
 	if err != nil {
 		return err
 	}
@@ -220,12 +227,17 @@ func (f *Fleet) startEcho(ctx context.Context) error {
 			return fmt.Errorf("httpecho, %s: %w", s, err)
 		}
 	}
-	return l.prepare(List, askEcho(List), func(_ int, body []byte) error {
-		if !bytes.Equal(body, listed) {
-			return errors.New("httpecho, list: other bytes than the edge's")
+	for s, want := range listed {
+		if err := l.prepare(s, askEcho(s), func(_ int, body []byte) error {
+			if !bytes.Equal(body, want) {
+				return fmt.Errorf("httpecho, %s: other bytes than the edge's", s)
+			}
+			return nil
+		}); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 func (f *Fleet) startRaw(ctx context.Context) error { return f.startClient(ctx, GRPCRaw) }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sallyport-dev/sallyport/bench/micro"
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 )
 
 // figures are three rounds in which everything but the edge's small call costs 100.
@@ -76,6 +77,9 @@ func TestVerdicts_atLeast(t *testing.T) {
 				micro.RequestPlan, micro.ResponsePlan + "/small", micro.ResponsePlan + "/large", micro.CompilePlan,
 			} {
 				f.Operations[name] = []Operation{{Nanoseconds: test.plan, Allocs: 1}}
+			}
+			for _, d := range dialect.All()[1:] {
+				f.Operations[micro.RequestIn(d)] = []Operation{{Nanoseconds: test.plan}}
 			}
 			for _, v := range f.Verdicts() {
 				if v.AtLeast && (v.Passed != test.passed || v.Far != test.far) {

@@ -25,15 +25,19 @@ const (
 	Large = Scenario(workload.Large)
 	// List lists a thousand tools.
 	List Scenario = "list"
+	// ListSpelled lists them in the dialect that changes most.
+	ListSpelled Scenario = "list-openai_strict"
 )
 
 // workers is how many requests are under way at any time.
 func (s Scenario) workers() int {
-	if s == List {
+	if s.lists() {
 		return 2
 	}
 	return workload.Workers
 }
+
+func (s Scenario) lists() bool { return s == List || s == ListSpelled }
 
 // load keeps a target busy with one scenario at a time.
 type load interface {
@@ -137,7 +141,7 @@ func (l *httpLoad) prepare(s Scenario, ask func(worker int) question, judge func
 			return err
 		}
 		q.length = len(body)
-		if s == List {
+		if s.lists() {
 			q.whole = bytes.Clone(body)
 		}
 		if err := q.check(status, body); err != nil {

@@ -39,8 +39,11 @@ func mcpList(worker int) []byte {
 // askMCP are the questions to an MCP server.
 func askMCP(s Scenario, headers string) func(worker int) question {
 	return func(worker int) question {
-		if s == List {
+		switch s {
+		case List:
 			return question{request: post("/mcp", headers, mcpList(worker))}
+		case ListSpelled:
+			return question{request: post("/mcp?dialect=openai_strict", headers, mcpList(worker))}
 		}
 		return question{request: post("/mcp", headers, mcpCall(s, worker)), contains: []byte(workload.ID(worker))}
 	}
@@ -49,8 +52,8 @@ func askMCP(s Scenario, headers string) func(worker int) question {
 // askEcho are the questions to the floor: the bodies that the edge gets.
 func askEcho(s Scenario) func(worker int) question {
 	return func(worker int) question {
-		if s == List {
-			return question{request: post("/list", plainHeaders, mcpList(worker))}
+		if s.lists() {
+			return question{request: post("/"+string(s), plainHeaders, mcpList(worker))}
 		}
 		return question{request: post("/"+string(s), plainHeaders, mcpCall(s, worker)), contains: []byte(workload.ID(worker))}
 	}

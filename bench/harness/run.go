@@ -32,10 +32,12 @@ var compared = map[Scenario][]string{
 	Small: {Edge, HTTPEcho, GRPCRaw, GRPCGen, Through, Gateway, GoSDK},
 	Large: {Edge, HTTPEcho, GRPCRaw, GRPCGen, Through, Gateway, GoSDK},
 	List:  {Edge, HTTPEcho},
+
+	ListSpelled: {Edge, HTTPEcho},
 }
 
 // scenarios is their order in reports.
-var scenarios = []Scenario{Small, Large, List}
+var scenarios = []Scenario{Small, Large, List, ListSpelled}
 
 // Sample is what one target cost in one round.
 type Sample struct {

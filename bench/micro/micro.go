@@ -1,5 +1,5 @@
 // Package micro measures the plan of a tool alone: arguments to a request and a response to JSON, beside protojson with
-// generated types; what compiling a plan takes; and what a plan keeps in memory.
+// generated types; the same arguments in each dialect; what compiling a plan takes; and what a plan keeps in memory.
 //
 // In come nothing but the workload's bytes, out come functions that do one operation each, for testing.B and for a
 // process that measures them alone on its core. The package knows no network.
@@ -40,11 +40,20 @@ const (
 
 // Subjects gives the operations, each of which was done once, rightly.
 func Subjects() ([]Subject, error) {
-	p, err := compiled()
+	doc, err := derive(requestType())
 	if err != nil {
 		return nil, err
 	}
-	all := append(requests(p), Subject{CompilePlan, compilePlan()}, Subject{DeriveSchema, deriveSchema})
+	p, err := compile(doc, requestType(), responseType())
+	if err != nil {
+		return nil, err
+	}
+	inDialects, err := spelled(doc)
+	if err != nil {
+		return nil, err
+	}
+	all := append(requests(p), inDialects...)
+	all = append(all, Subject{CompilePlan, compilePlan()}, Subject{DeriveSchema, deriveSchema})
 	for _, size := range []workload.Size{workload.Small, workload.Large} {
 		all = append(all, responses(p, size)...)
 	}
@@ -65,14 +74,6 @@ func requestType() protoreflect.MessageDescriptor {
 
 func responseType() protoreflect.MessageDescriptor {
 	return new(benchv1.GetItemResponse).ProtoReflect().Descriptor()
-}
-
-func compiled() (*plan, error) {
-	doc, err := derive(requestType())
-	if err != nil {
-		return nil, err
-	}
-	return compile(doc, requestType(), responseType())
 }
 
 // requests are the operations from arguments to a request. What a call allocates for its request is the caller's to

@@ -17,8 +17,10 @@ type judge struct {
 	remain bool
 	path   []step
 	sets   []uint64
-	found  []found
-	known  map[Problem]bool
+	// scalars are those that must not come twice, one after the other.
+	scalars []byte
+	found   []found
+	known   map[Problem]bool
 }
 
 // step is one step of the path to the value under the cursor. It holds no pointer, so that a path costs the garbage
@@ -49,11 +51,13 @@ const maxPooled = 1 << 20
 
 // release forgets the call and returns the scratch memory.
 func (j *judge) release() {
-	if cap(j.bytes) > maxPooled || cap(j.unquoted) > maxPooled || cap(j.long) > maxPooled/16 || cap(j.sets) > maxPooled/16 {
+	if cap(j.bytes) > maxPooled || cap(j.unquoted) > maxPooled || cap(j.long) > maxPooled/16 || cap(j.sets) > maxPooled/16 ||
+		cap(j.scalars) > maxPooled {
 		return
 	}
 	j.gate, j.text, j.at, j.broken, j.remain, j.missing = nil, nil, 0, false, false, 0
 	j.bytes, j.long, j.path, j.sets = j.bytes[:0], j.long[:0], j.path[:0], j.sets[:0]
+	j.scalars = j.scalars[:0]
 	if j.known != nil {
 		j.found, j.known = nil, nil
 	}

@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"bytes"
+
 	"github.com/sallyport-dev/sallyport/internal/schema"
 )
 
@@ -45,6 +47,9 @@ func (a *array) value(j *judge, tag string) {
 		a.item.value(j, itemTag)
 	}
 	j.pop()
+	if repeated != nil {
+		repeated.drop(j)
+	}
 	switch {
 	case !a.packed:
 	case count == 0:
@@ -71,36 +76,74 @@ func counted(j *judge, n *schema.Node, count uint64, one, many string) {
 	}
 }
 
-// repetitions notices two equal scalars: numbers are equal by value, however they are spelled.
+// repetitions notices two equal scalars: numbers are equal by value, however they are spelled. Whoever has one drops it
+// when its last scalar was noted; those of values within are dropped before.
 type repetitions struct {
-	seen  map[string]bool
+	// few are the scalars as pieces of the judge's scalars, and so is count while there are few; more of them are in many.
+	few   [fewScalars]piece
+	count int
+	many  map[string]bool
 	found bool
 }
 
-// note looks at the value under the cursor and leaves the cursor there.
+// piece is from one place to another.
+type piece struct{ from, to int }
+
+// fewScalars are looked through faster than a map finds one, and take no memory of their own.
+const fewScalars = 8
+
+// note looks at the value under the cursor and leaves the cursor there. One repetition is enough.
 func (r *repetitions) note(j *judge) {
-	at := j.at
-	var key string
+	if r.found {
+		return
+	}
+	at, from := j.at, len(j.scalars)
 	switch k := j.kind(); k {
 	case '"':
 		text, _ := j.str()
-		key = `"` + string(text)
+		j.scalars = append(append(j.scalars, '"'), text...)
 	case '0':
-		key = string(j.number())
-		if d, ok := schema.ParseDecimal(key); ok {
-			key = "0" + d.String()
+		number := string(j.number())
+		if d, ok := schema.ParseDecimal(number); ok {
+			number = d.String()
 		}
+		j.scalars = append(append(j.scalars, '0'), number...)
 	default:
-		key = string(rune(k))
+		j.scalars = append(j.scalars, k)
 	}
 	if !j.broken {
 		j.at = at
 	}
-	if r.seen == nil {
-		r.seen = map[string]bool{}
+	scalar := j.scalars[from:]
+	if r.many == nil {
+		for _, p := range r.few[:r.count] {
+			if bytes.Equal(j.scalars[p.from:p.to], scalar) {
+				r.found = true
+				j.scalars = j.scalars[:from]
+				return
+			}
+		}
+		if r.count < fewScalars {
+			r.few[r.count] = piece{from, len(j.scalars)}
+			r.count++
+			return
+		}
+		r.many = make(map[string]bool, 4*fewScalars)
+		for _, p := range r.few {
+			r.many[string(j.scalars[p.from:p.to])] = true
+		}
 	}
-	r.found = r.found || r.seen[key]
-	r.seen[key] = true
+	if r.found = r.many[string(scalar)]; !r.found {
+		r.many[string(scalar)] = true
+	}
+	j.scalars = j.scalars[:from]
+}
+
+// drop gives the scratch memory back.
+func (r *repetitions) drop(j *judge) {
+	if r.count > 0 {
+		j.scalars = j.scalars[:r.few[0].from]
+	}
 }
 
 // mapping is a map field. Its keys are the caller's and have one path.
@@ -172,6 +215,7 @@ func (m *mapping) pairsValue(j *judge, tag string) {
 		m.pair(j, tag, &repeated)
 	}
 	j.pop()
+	repeated.drop(j)
 	if m.unsaid && count > 0 {
 		j.remain = true
 	}

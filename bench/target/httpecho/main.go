@@ -1,5 +1,5 @@
 // Command httpecho is the floor of every comparison: net/http that reads a request's body and writes it back, filled up
-// to the size of the edge's answer. For the list it writes given bytes.
+// to the size of the edge's answer. For the lists it writes given bytes.
 package main
 
 import (
@@ -15,13 +15,20 @@ func main() {
 	small := flag.Int("small", 0, "how many bytes POST /small writes back at least")
 	large := flag.Int("large", 0, "how many bytes POST /large writes back at least")
 	list := flag.String("list", "", "file whose bytes POST /list writes")
+	spelled := flag.String("spelled", "", "file whose bytes POST /list-openai_strict writes")
 	flag.Parse()
 	kit.Main("httpecho", func() error {
 		listed, err := os.ReadFile(*list)
 		if err != nil {
 			return err
 		}
-		return kit.Serve(kit.Paths{"/small": echo(*small), "/large": echo(*large), "/list": static(listed)})
+		listedSpelled, err := os.ReadFile(*spelled)
+		if err != nil {
+			return err
+		}
+		return kit.Serve(kit.Paths{
+			"/small": echo(*small), "/large": echo(*large), "/list": static(listed), "/list-openai_strict": static(listedSpelled),
+		})
 	})
 }
 
