@@ -256,9 +256,8 @@ func paramsShapes() []payload {
 			body{"ping: " + name, rpc("ping", `{"x":"$V","_meta":{"io.modelcontextprotocol/protocolVersion":`+version+`}}`), pinged},
 			body{"tools/call: " + name, rpc("tools/call", `{"name":"$V","_meta":{"io.modelcontextprotocol/protocolVersion":`+version+`}}`), called})...)
 	}
-	// Dialects are refused by an unknown name once there are some (boundary.md, "Dialects").
-	dialects := inBand(-32602)
-	dialects.Later = "dialects"
+	// A dialect that nobody knows is refused on any method (boundary.md, "Dialects").
+	dialects := wrongParams()
 	return append(out, bodies("_meta",
 		body{"dialect of the canary", rpc("ping", `{"_meta":{"dev.sallyport/dialect":"$V"}}`), dialects},
 		body{"dialect that is an object", rpc("ping", `{"_meta":{"dev.sallyport/dialect":{"$K":"$V"}}}`), dialects},

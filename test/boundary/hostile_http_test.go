@@ -279,10 +279,8 @@ func targets() []payload {
 			payload{Family: family, Name: path + " posted", Target: path + "?$K=$V", Body: pinged, Want: byHTTP(405)},
 		)
 	}
-	dialect := inBand(-32602)
-	dialect.Later = "dialects"
 	return append(out,
-		payload{Family: family, Name: "dialect of the canary", Target: "/mcp?dialect=$V", Body: pinged, Want: dialect},
+		payload{Family: family, Name: "dialect of the canary", Target: "/mcp?dialect=$V", Body: pinged, Want: wrongParams()},
 		payload{Family: family, Name: "asterisk", Target: "*", Lines: []string{"X-A: $V"}, Want: byHTTP(404)},
 		payload{Family: family, Name: "asterisk for options", Method: "OPTIONS", Target: "*", Lines: []string{"X-A: $V"}, Want: byHTTP(200)},
 		payload{Family: family, Name: "a bad escape", Target: "/mcp%zz$V", Body: pinged, Want: byHTTP(400), Closes: true},

@@ -59,11 +59,10 @@ type want struct {
 	Meta string
 	// Plain marks an answer without a JSON-RPC message: of net/http itself, of another path, of a notification.
 	Plain bool
+	// quiet says that the text may add what the document cannot say.
+	quiet bool
 	// Modern is the answer in the modern era, where it is neither the same nor what the era's statuses make of it.
 	Modern *want
-	// Later, where it is not blank, names the part of the product that the answer waits for. Until it is there, only
-	// what holds for every answer is checked.
-	Later string
 }
 
 // call is what became of a tools/call.
@@ -132,6 +131,8 @@ type sender struct {
 	credentials credentials
 	// version is the header's; blank sends none.
 	version string
+	// dialect is named in the URL of a payload that has none of its own; blank names none.
+	dialect string
 }
 
 // render writes the request's bytes.
@@ -167,9 +168,13 @@ func (p *payload) render(s sender) []byte {
 	} else {
 		lines = append(lines, "Content-Length: "+strconv.Itoa(len(body)))
 	}
+	target := c.fill(or(p.Target, "/mcp"))
+	if s.dialect != "" && p.Target == "" {
+		target += "?dialect=" + s.dialect
+	}
 	var out bytes.Buffer
 	out.Grow(len(body) + 1024)
-	out.WriteString(or(p.Method, "POST") + " " + c.fill(or(p.Target, "/mcp")) + " HTTP/1.1\r\n")
+	out.WriteString(or(p.Method, "POST") + " " + target + " HTTP/1.1\r\n")
 	for _, line := range lines {
 		if !overridden(line, p.Lines) {
 			out.WriteString(line + "\r\n")

@@ -23,7 +23,7 @@ func TestHostile_unknownToolsHaveOneAnswer(t *testing.T) {
 			if version == version20260728 {
 				continue // refused in the negotiation
 			}
-			got, err := c.send(&p, p.render(sender{y.host, y.applicant, version}))
+			got, err := c.send(&p, p.render(y.sender(version)))
 			if err != nil {
 				t.Fatalf("%s: %v", p.title(), err)
 			}

@@ -224,6 +224,11 @@ func (p *payload) runs() []string {
 	return versions
 }
 
+// sender is the applicant in a version.
+func (y *yard) sender(version string) sender {
+	return sender{host: y.host, credentials: y.applicant, version: version}
+}
+
 // wanted is the answer in a version.
 func (p *payload) wanted(version string) want {
 	if version == version20260728 {
