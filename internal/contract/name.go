@@ -72,6 +72,10 @@ func checkAlias(name string) string {
 			return "the declared name has a character outside [A-Za-z0-9_-]"
 		}
 	}
+	if len(name) > 1 && name[0] == '_' && '0' <= name[1] && name[1] <= '9' {
+		return "the declared name begins with an underscore and a digit: the dialect gemini spells names that begin with a " +
+			"digit that way, so choose another beginning"
+	}
 	if IsHash(name) {
 		return "the declared name has the shape of a hash, 20 to 25 characters of [0-9a-z]: choose one that cannot be taken for one"
 	}

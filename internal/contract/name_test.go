@@ -113,6 +113,12 @@ func TestCompile_alias(t *testing.T) {
 		{"of the shape of a hash, 25", vectorName, "the shape of a hash"},
 		{"19 small letters", strings.Repeat("a", 19), ""},
 		{"26 small letters", strings.Repeat("a", 26), ""},
+		{"an underscore and a digit", "_2fa_enable", "begins with an underscore and a digit"},
+		{"an underscore and a digit alone", "_7", "begins with an underscore and a digit"},
+		{"an underscore and a letter", "_find", ""},
+		{"two underscores and a digit", "__2fa", ""},
+		{"an underscore alone", "_", ""},
+		{"a digit", "2fa_enable", ""},
 		{"20 with a dash", "find-the-order-by-id", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
