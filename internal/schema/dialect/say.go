@@ -184,5 +184,9 @@ func plural(n uint64, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// simpleName is the last part of a full name.
-func simpleName(full string) string { return full[strings.LastIndexByte(full, '.')+1:] }
+// simpleName is the last part of a full name, by which a reader may know the type: without the mark that tells apart the
+// forms that a type has in a document.
+func simpleName(full string) string {
+	name, _, _ := strings.Cut(full[strings.LastIndexByte(full, '.')+1:], "-")
+	return name
+}
