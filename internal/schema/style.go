@@ -73,7 +73,8 @@ func (d *Document) Respell(root *Place, s *Style, judged bool) *Document {
 		other.root = root
 		other.unsaid = unsaid(root.Node)
 	}
-	other.openAtRoot = !s.HasAtRoot("additionalProperties")
+	// A sentence says it too.
+	other.openAtRoot = !s.HasAtRoot("additionalProperties") && !s.HasAtRoot("description")
 	if !s.Has("x-mcp-header") {
 		other.headers = nil
 	}

@@ -229,6 +229,7 @@ func TestDialects_refuseWrongSpellings(t *testing.T) {
 		{"a text of an array for an object", dialect.OpenAIStrict, "fail", text(`["CANARY"]`), "object: must be an object"},
 		{"a text of null for an object", dialect.AnthropicStrict, "fail", `{"object":"null"}`, "object: must be an object"},
 		{"an undeclared property at the root", dialect.Nova, "need", `{"sku":"x","CANARY":1}`, "1 undeclared property; accepted: sku, note; the schema in this dialect cannot say so here"},
+		{"an undeclared property at a root that a sentence closes", dialect.Gemini, "need", `{"sku":"x","CANARY":1}`, "1 undeclared property; accepted: sku, note"},
 		{"open arguments themselves", dialect.OpenAIStrict, "open", `{"CANARY":1}`, "is required"},
 		{"open arguments as a text of an array", dialect.AnthropicStrict, "open", `{"value":"[\"CANARY\"]"}`, "must be an object"},
 	} {
@@ -238,10 +239,15 @@ func TestDialects_refuseWrongSpellings(t *testing.T) {
 			}
 		})
 	}
-	// Below the root nova's documents are closed, and its refusal says no more than others do.
-	below := h.callIn(version20251125, dialect.Nova, "everything", `{"pairs":[{"CANARY":1}]}`)
-	if strings.Contains(below.toolError(), "cannot say so") {
-		t.Errorf("it says %q", below.toolError())
+	// Below the root nova's documents are closed, and gemini's say everywhere that they are: refusals say no more than
+	// others do.
+	for _, got := range []response{
+		h.callIn(version20251125, dialect.Nova, "everything", `{"pairs":[{"CANARY":1}]}`),
+		h.callIn(version20251125, dialect.Gemini, "everything", `{"CANARY":1}`),
+	} {
+		if strings.Contains(got.toolError(), "cannot say so") {
+			t.Errorf("it says %q", got.toolError())
+		}
 	}
 	if log := h.log(); strings.Contains(log, "CANARY") || strings.Contains(log, "8675309") {
 		t.Error("the log repeats the caller")

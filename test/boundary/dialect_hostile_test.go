@@ -12,7 +12,7 @@ import (
 //
 //   - flat answers as canonical does, to the byte; so does gemini, which besides finds a tool by its hash behind an
 //     underscore ("unknown tools").
-//   - nova and gemini add one sentence where the document cannot close its root.
+//   - nova adds one sentence where its document cannot close the root.
 //   - openai_strict demands every property, and hardly a payload gives them all: the families of tool calls are turned
 //     away, but for "after the gate".
 //   - anthropic_strict and bedrock_strict spell maps and open values in another way ("type confusion", "map keys" and
@@ -34,7 +34,7 @@ func (p *payload) wantedIn(spoken string, w want, reachedIt bool) want {
 	case w.Call == noCall || w.Call == turnedAway && strings.Contains(w.Meta, "executed"):
 		return w
 	case !d.ChangesArguments():
-		w.quiet = d == dialect.Nova || d == dialect.Gemini
+		w.quiet = d == dialect.Nova
 		return w
 	case d != dialect.OpenAIStrict && p.givesPairs():
 		return reached()
@@ -51,5 +51,5 @@ func (p *payload) givesPairs() bool {
 		slices.Contains(strings.Fields("byName labels byInt byUint byLong byUlong byFlag openByName"), field)
 }
 
-// unsaidAtRoot is what refusals of nova and gemini add about a root that their document cannot close.
+// unsaidAtRoot is what refusals in nova add about a root that its document cannot close.
 const unsaidAtRoot = "; the schema in this dialect cannot say so here"
