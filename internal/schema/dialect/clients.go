@@ -14,8 +14,8 @@ type Client struct {
 func Clients() []Client {
 	return []Client{
 		{
-			Name: "Visual Studio Code", Dialect: Flat,
-			Why:    "drops the definitions, so that references lead nowhere",
+			Name: "Visual Studio Code", Dialect: Flat, // its product.json's nameLong
+			Why:    "drops the definitions of a tool's schema, so that references lead nowhere",
 			Source: "https://github.com/PrefectHQ/fastmcp/pull/2808", Date: "2026-01-07",
 		},
 		{
@@ -24,9 +24,9 @@ func Clients() []Client {
 			Source: "https://github.com/google-gemini/gemini-cli/issues/13142", Date: "2025-11-15",
 		},
 		{
-			Name: "opencode", Dialect: Flat,
-			Why:    "drops every tool of a server where one output schema has references",
-			Source: "https://github.com/anomalyco/opencode/issues/26529", Date: "2026-05-09",
+			Name: "github-copilot-developer", Dialect: Flat, // github.com/github/copilot-cli/issues/1268
+			Why:    "does not resolve references, so that the arguments behind them cannot be given",
+			Source: "https://github.com/github/copilot-cli/issues/1876", Date: "2026-03-06",
 		},
 	}
 }
