@@ -45,8 +45,8 @@ type spelling struct {
 	underscore bool
 }
 
-// spellings has a row for each dialect. An array: a dialect without a row has no name, and does not build (below).
-var spellings = [count]spelling{
+// spellings has a row for each dialect.
+var spellings = [...]spelling{
 	Canonical: {name: "canonical", reader: "readers of JSON Schema 2020-12"},
 	Flat: {
 		name: "flat", reader: "hosts that cannot follow references",
@@ -90,6 +90,9 @@ var spellings = [count]spelling{
 		underscore: true,
 	},
 }
+
+// A dialect that was added to the enumeration without a row does not build.
+var _ [count]spelling = spellings
 
 // strictWithoutBounds is the style of the dialects that know neither references nor bounds.
 func strictWithoutBounds() schema.Style {
