@@ -20,7 +20,7 @@ func Clients() []Client {
 		},
 		{
 			Name: "gemini-cli-mcp-client", Dialect: Flat,
-			Why:    "drops every tool of a server where one schema has references",
+			Why:    "before 0.19, drops every tool of a server where one output schema has references",
 			Source: "https://github.com/google-gemini/gemini-cli/issues/13142", Date: "2025-11-15",
 		},
 		{
