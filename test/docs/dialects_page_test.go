@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	configv1 "github.com/sallyport-dev/sallyport/gen/sallyport/config/v1"
+	"github.com/sallyport-dev/sallyport/internal/config"
 	"github.com/sallyport-dev/sallyport/internal/gate"
 	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 	"github.com/sallyport-dev/sallyport/test/docs/generated"
@@ -76,6 +78,30 @@ func TestDialectPage(t *testing.T) {
 	generated.Region(t, dialectPage, "clients", generated.Table(
 		[]string{"client", "dialect", "because it", "source", "date"}, clients))
 	generated.Region(t, dialectPage, "names", strings.Join(quotedNames(), ", "))
+}
+
+// TestDialectPage_configuration: an edge takes what the page tells to write, and the dialects in it may be defaults.
+func TestDialectPage_configuration(t *testing.T) {
+	for _, b := range blocks(t, dialectPage) {
+		name, found := strings.CutPrefix(b.directive, "file: ")
+		if !found {
+			continue
+		}
+		cfg := new(configv1.EdgeConfig)
+		if err := config.Parse(name, []byte(b.text), cfg); err != nil {
+			t.Fatal(err)
+		}
+		if len(cfg.GetClientDialects()) == 0 {
+			t.Fatal("no client has a dialect")
+		}
+		for _, c := range cfg.GetClientDialects() {
+			if d, ok := dialect.Parse(c.GetDialect()); !ok || d.ChangesArguments() {
+				t.Errorf("%s cannot be the default of %s", c.GetDialect(), c.GetClient())
+			}
+		}
+		return
+	}
+	t.Fatal("the page shows no configuration")
 }
 
 func quotedNames() []string {
