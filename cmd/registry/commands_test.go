@@ -191,6 +191,8 @@ func TestRegisterGetDescribe(t *testing.T) {
 		{[]string{"describe", "tool", name}, []string{"Health Check", "srv://system-api~grpc.health.v1.Health/Check", `"inputSchema": {`}},
 		{[]string{"describe", "tool", name, "-o", "json"}, []string{`"definition": {`, `"jsonProfile": "protojson"`, `"title": "Health Check"`}},
 		{[]string{"describe", "tool", name, "-o", "yaml"}, []string{"inputSchema:"}},
+		{[]string{"describe", "tool", name, "--dialect", "openai_strict"}, []string{`"required": [`, `"null"`, `"additionalProperties": false`}},
+		{[]string{"describe", "tool", name, "--dialect", "nova", "-o", "json"}, []string{`"definition": {`, `"inputSchema": {`}},
 	} {
 		out := mustRun(t, with(operator, row.args...)...)
 		for _, part := range row.want {
@@ -201,6 +203,9 @@ func TestRegisterGetDescribe(t *testing.T) {
 	}
 	if _, err := run(with(operator, "describe", "tool", "nothing")...); err == nil || !strings.Contains(err.Error(), "no tool") {
 		t.Errorf("describe nothing: %v", err)
+	}
+	if _, err := run(with(operator, "describe", "tool", name, "--dialect", "nothing")...); err == nil || !strings.Contains(err.Error(), "openai_strict") {
+		t.Errorf("describe in a dialect that is none: %v", err)
 	}
 	if _, err := run(with(operator, "get", "tools", "-o", "xml")...); err == nil {
 		t.Error("an unknown format is taken")

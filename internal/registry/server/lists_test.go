@@ -18,6 +18,7 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/auth/assertion"
 	"github.com/sallyport-dev/sallyport/internal/contract"
 	"github.com/sallyport-dev/sallyport/internal/registry"
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
@@ -251,6 +252,19 @@ func TestGetTool(t *testing.T) {
 		!strings.Contains(byHash.GetDefinitionJson(), `"name":"place_order"`) || !strings.Contains(byHash.GetDefinitionJson(), `"inputSchema"`) {
 		t.Errorf("by hash: %v, %v", byHash, err)
 	}
+	for _, d := range dialect.All() {
+		spelled, err := h.client.GetTool(h.as("system"), &registryv1.GetToolRequest{Name: name, Dialect: d.String()})
+		if err != nil || spelled.GetTool().GetName() != name {
+			t.Errorf("in %s: %v, %v", d, spelled, err)
+		}
+		// There is nothing in this tool that the others would spell otherwise.
+		same := d != dialect.OpenAIStrict && d != dialect.Nova && d != dialect.Gemini
+		if got := spelled.GetDefinitionJson(); (got == byHash.GetDefinitionJson()) != same {
+			t.Errorf("in %s: %s", d, got)
+		}
+	}
+	_, err = h.client.GetTool(h.as("system"), &registryv1.GetToolRequest{Name: name, Dialect: "Flat"})
+	wantError(t, err, codes.InvalidArgument, append(dialect.Names(), "no dialect")...)
 	byAlias, err := h.client.GetTool(h.as("app"), &registryv1.GetToolRequest{Name: "place_order"})
 	if err != nil || !proto.Equal(byAlias, byHash) {
 		t.Errorf("by alias: %v, %v", byAlias, err)
