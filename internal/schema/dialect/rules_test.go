@@ -25,6 +25,9 @@ func checkRules(t interface{ Errorf(string, ...any) }, doc *schema.Document, inp
 		for _, problem := range dialecttest.Lost(d, doc, spelled.JSON()) {
 			t.Errorf("%s: lost: %s\n%s\n%s", d, problem, doc.JSON(), spelled.JSON())
 		}
+		if len(spelled.JSON()) > dialecttest.Bound(len(doc.JSON())) {
+			t.Errorf("%s: %d bytes, of %d", d, len(spelled.JSON()), len(doc.JSON()))
+		}
 	}
 }
 

