@@ -101,7 +101,7 @@ func union(s *Style, one, other string) string {
 }
 
 func (c *composer) object(n *Node) {
-	if len(n.Properties) > 0 {
+	if len(n.Properties) > 0 || c.style.EmptyProperties && c.style.Has("properties") {
 		c.put(`,"properties":{`)
 		for i := range n.Properties {
 			if i > 0 {

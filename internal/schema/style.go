@@ -17,6 +17,8 @@ type Style struct {
 	Reference, Definitions string
 	// SingleType says that `type` names one type, so that a union is an `anyOf`.
 	SingleType bool
+	// EmptyProperties writes `properties` for objects that have none: some readers refuse an object without it.
+	EmptyProperties bool
 	// Inline writes no references. The graph must have no cycle.
 	Inline bool
 }

@@ -50,7 +50,7 @@ var spellings = [...]spelling{
 	Canonical: {name: "canonical", reader: "readers of JSON Schema 2020-12"},
 	Flat: {
 		name: "flat", reader: "hosts that cannot follow references",
-		style: schema.Style{Inline: true},
+		style: schema.Style{Inline: true, EmptyProperties: true},
 	},
 	OpenAIStrict: {
 		name: "openai_strict", reader: "strict tools of the OpenAI API",
@@ -58,7 +58,8 @@ var spellings = [...]spelling{
 			Keywords: keywords("type", "title", "description", "properties", "required", "items", "anyOf", "$ref", "$defs",
 				"additionalProperties", "enum", "const", "format", "pattern", "minimum", "maximum", "exclusiveMinimum",
 				"exclusiveMaximum", "multipleOf", "minItems", "maxItems"),
-			Formats: keywords("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"),
+			Formats:         keywords("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"),
+			EmptyProperties: true,
 		},
 		closed: true, strict: true,
 	},
@@ -101,7 +102,7 @@ func strictWithoutBounds() schema.Style {
 		Keywords: keywords("type", "title", "description", "properties", "required", "items", "anyOf", "allOf",
 			"additionalProperties", "enum", "const", "format", "default", "minItems"),
 		Formats:      keywords("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"),
-		MostMinItems: &one, Inline: true,
+		MostMinItems: &one, Inline: true, EmptyProperties: true,
 	}
 }
 
