@@ -101,7 +101,7 @@ func union(s *Style, one, other string) string {
 }
 
 func (c *composer) object(n *Node) {
-	if len(n.Properties) > 0 || c.style.EmptyProperties && c.style.Has("properties") {
+	if len(n.Properties) > 0 || c.style.EmptyProperties && n.Title == "" {
 		c.put(`,"properties":{`)
 		for i := range n.Properties {
 			if i > 0 {

@@ -17,7 +17,8 @@ type Style struct {
 	Reference, Definitions string
 	// SingleType says that `type` names one type, so that a union is an `anyOf`.
 	SingleType bool
-	// EmptyProperties writes `properties` for objects that have none: some readers refuse an object without it.
+	// EmptyProperties writes `properties` for objects that have none, since some readers refuse an object without it; not
+	// for one that is named and not shown.
 	EmptyProperties bool
 	// Inline writes no references. The graph must have no cycle.
 	Inline bool
