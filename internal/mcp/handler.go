@@ -135,7 +135,7 @@ func New(o Options) (*Handler, error) {
 		o.ListTTL = 0
 	}
 	if o.MaxAnswerBytes != 0 && o.MaxAnswerBytes < LeastAnswer {
-		return nil, fmt.Errorf("mcp: MaxAnswerBytes is %d: want 0, or at least %d, so that a refusal fits", o.MaxAnswerBytes,
+		return nil, fmt.Errorf("max_answer_bytes is %d: want 0, or at least %d, so that a refusal fits", o.MaxAnswerBytes,
 			LeastAnswer)
 	}
 	if o.PageSize == 0 {
