@@ -11,6 +11,7 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/dispatch"
 	"github.com/sallyport-dev/sallyport/internal/mcp"
 	"github.com/sallyport-dev/sallyport/internal/redact"
+	"github.com/sallyport-dev/sallyport/internal/schema"
 	"github.com/sallyport-dev/sallyport/participant"
 
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
@@ -68,9 +69,9 @@ type tool struct {
 func (t tool) ResultType() string { return string(t.Tool.Result.FullName()) }
 func (t tool) Online() bool       { return t.Entry.Online }
 
-func (t tool) Progress() bool         { return t.Tool.Progress }
-func (t tool) Capabilities() []string { return t.Tool.Capabilities }
-func (t tool) Headers() []mcp.Header  { return headers(t.Tool.Headers) }
+func (t tool) Progress() bool           { return t.Tool.Progress }
+func (t tool) Capabilities() []string   { return t.Tool.Capabilities }
+func (t tool) Headers() []schema.Header { return t.Tool.Headers }
 
 func (t tool) Judge(arguments []byte) ([]byte, *mcp.Refusal, error) {
 	plan, err := t.CallPlan()
