@@ -11,6 +11,7 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/dispatch"
 	"github.com/sallyport-dev/sallyport/internal/mcp"
 	"github.com/sallyport-dev/sallyport/internal/redact"
+	"github.com/sallyport-dev/sallyport/internal/schema"
 	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 	"github.com/sallyport-dev/sallyport/participant"
 
@@ -74,11 +75,11 @@ func (t tool) Progress() bool         { return t.Tool.Progress }
 func (t tool) Capabilities() []string { return t.Tool.Capabilities }
 
 // Headers are those of the document that the caller reads: dialects that cannot say it ask for none.
-func (t tool) Headers() []mcp.Header {
-	if t.Tool.Headers == nil || !t.dialect.AsksForHeaders() {
+func (t tool) Headers() []schema.Header {
+	if !t.dialect.AsksForHeaders() {
 		return nil
 	}
-	return headers(t.Tool.Headers)
+	return t.Tool.Headers
 }
 
 func (t tool) Judge(arguments []byte) ([]byte, *mcp.Refusal, error) {

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	_ "github.com/sallyport-dev/sallyport/gen/sallyport/tool/v1"
+	"github.com/sallyport-dev/sallyport/internal/schema/schematest"
 )
 
 // probeProto is a service for the tests of this package: it says what it was told, fails as it is told, and waits until
@@ -120,20 +121,7 @@ var probeFiles = sync.OnceValues(func() (*descriptorpb.FileDescriptorSet, error)
 	if err != nil {
 		return nil, err
 	}
-	set := new(descriptorpb.FileDescriptorSet)
-	seen := make(map[string]bool)
-	var add func(fd protoreflect.FileDescriptor)
-	add = func(fd protoreflect.FileDescriptor) {
-		if seen[fd.Path()] {
-			return
-		}
-		seen[fd.Path()] = true
-		for i := range fd.Imports().Len() {
-			add(fd.Imports().Get(i).FileDescriptor)
-		}
-		set.File = append(set.File, protodesc.ToFileDescriptorProto(fd))
-	}
-	add(files[0])
+	set := schematest.FileSet(files[0])
 	// The options come back through the wire, as linked types.
 	raw, err := proto.Marshal(set)
 	if err != nil {

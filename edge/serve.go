@@ -12,14 +12,15 @@ import (
 	"time"
 
 	configv1 "github.com/sallyport-dev/sallyport/gen/sallyport/config/v1"
+	"github.com/sallyport-dev/sallyport/internal/mcp"
 )
 
 // The limits of connections where nobody sets others.
 const (
 	defaultHeadTimeout     = 10 * time.Second
-	defaultBodyTimeout     = 30 * time.Second
+	defaultBodyTimeout     = mcp.DefaultBodyTimeout
 	defaultIdleTimeout     = 2 * time.Minute
-	defaultWriteTimeout    = 30 * time.Second
+	defaultWriteTimeout    = mcp.DefaultWriteTimeout
 	defaultMaxHeadBytes    = 64 << 10
 	defaultShutdownTimeout = 30 * time.Second
 )

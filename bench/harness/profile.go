@@ -93,7 +93,7 @@ func (f *Fleet) profile(ctx context.Context, t *target, s Scenario, prefix strin
 }
 
 func (f *Fleet) profiledWindow(ctx context.Context, t *target, prefix string, slice time.Duration) (Profiled, error) {
-	if err := pause(ctx, slice/5); err != nil {
+	if err := process.Pause(ctx, slice/5); err != nil {
 		return Profiled{}, err
 	}
 	if err := t.process.Ask(ctx, new(struct{}), "profile %s", prefix); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sallyport-dev/sallyport/bench/micro"
+	"github.com/sallyport-dev/sallyport/bench/process"
 )
 
 // Options say how much is measured.
@@ -136,7 +137,7 @@ func (f *Fleet) measure(ctx context.Context, name string, s Scenario, slice time
 
 // window is the measuring of a target that is loaded.
 func (f *Fleet) window(ctx context.Context, t *target, slice time.Duration) (Sample, error) {
-	if err := pause(ctx, slice/5); err != nil {
+	if err := process.Pause(ctx, slice/5); err != nil {
 		return Sample{}, err
 	}
 	calls, err := t.load.count()
@@ -148,7 +149,7 @@ func (f *Fleet) window(ctx context.Context, t *target, slice time.Duration) (Sam
 		return Sample{}, err
 	}
 	start := time.Now()
-	if err := pause(ctx, slice); err != nil {
+	if err := process.Pause(ctx, slice); err != nil {
 		return Sample{}, err
 	}
 	ended, restEnded, err := f.spent(t)

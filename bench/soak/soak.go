@@ -145,7 +145,7 @@ func (r *run) learn(ctx context.Context, w *worker) error {
 			w.tools, w.shop = r.tools, r.shop
 			return nil
 		}
-		if err := pause(ctx, 50*time.Millisecond); err != nil {
+		if err := process.Pause(ctx, 50*time.Millisecond); err != nil {
 			return fmt.Errorf("the edge lists %q and not all tools: %w\n%s", r.tools, err, r.stand.edge.Tail())
 		}
 	}
@@ -175,7 +175,7 @@ func (r *run) still(ctx context.Context) (Sample, error) {
 			same = 0
 		}
 		last = s
-		if err := pause(ctx, 200*time.Millisecond); err != nil {
+		if err := process.Pause(ctx, 200*time.Millisecond); err != nil {
 			return Sample{}, fmt.Errorf("before the traffic the edge is not still: %w", err)
 		}
 	}
@@ -302,17 +302,5 @@ func (r *run) settle(ctx context.Context, report *Report) error {
 		if report.after() {
 			return nil
 		}
-	}
-}
-
-// pause waits, or until the context ends.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

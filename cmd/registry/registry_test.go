@@ -18,9 +18,8 @@ import (
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/sallyport-dev/sallyport/internal/schema/schematest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -192,20 +191,7 @@ func freeAddress(t *testing.T) string {
 // descriptorSet writes the health service's descriptors: a service that exposes nothing by itself.
 func descriptorSet(t *testing.T) string {
 	t.Helper()
-	set := &descriptorpb.FileDescriptorSet{}
-	seen := map[string]bool{}
-	var add func(protoreflect.FileDescriptor)
-	add = func(fd protoreflect.FileDescriptor) {
-		if seen[fd.Path()] {
-			return
-		}
-		seen[fd.Path()] = true
-		for i := range fd.Imports().Len() {
-			add(fd.Imports().Get(i).FileDescriptor)
-		}
-		set.File = append(set.File, protodesc.ToFileDescriptorProto(fd))
-	}
-	add(healthv1.File_grpc_health_v1_health_proto)
+	set := schematest.FileSet(healthv1.File_grpc_health_v1_health_proto)
 	raw, err := proto.Marshal(set)
 	if err != nil {
 		t.Fatal(err)

@@ -15,8 +15,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
@@ -27,6 +25,7 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/registry"
 	"github.com/sallyport-dev/sallyport/internal/registry/etcdtest"
 	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
+	"github.com/sallyport-dev/sallyport/internal/schema/schematest"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
@@ -163,19 +162,7 @@ func compileSet(t testing.TB, text string) *descriptorpb.FileDescriptorSet {
 	if err != nil {
 		t.Fatalf("compile the test's proto text: %v", err)
 	}
-	set, seen := &descriptorpb.FileDescriptorSet{}, map[string]bool{}
-	var add func(fd protoreflect.FileDescriptor)
-	add = func(fd protoreflect.FileDescriptor) {
-		if seen[fd.Path()] {
-			return
-		}
-		seen[fd.Path()] = true
-		for i := range fd.Imports().Len() {
-			add(fd.Imports().Get(i).FileDescriptor)
-		}
-		set.File = append(set.File, protodesc.ToFileDescriptorProto(fd))
-	}
-	add(linked[0])
+	set := schematest.FileSet(linked[0])
 	raw, err := proto.Marshal(set)
 	if err != nil {
 		t.Fatal(err)

@@ -29,9 +29,6 @@ var badArguments = &problem{code: codeInvalidParams, message: `The member "argum
 
 // callTool takes a call through its doors: resolve, judge, dispatch, render.
 func (x *exchange) callTool() *answer {
-	if problem := x.message.params.meta.badToken(); problem != nil {
-		return x.fail(problem, lifecycle.Envelope)
-	}
 	tool, found := x.snapshot.Resolve(x.participant, x.dialect, x.toolName())
 	if !found {
 		return x.fail(unknownTool, lifecycle.Authorization)

@@ -96,7 +96,7 @@ const (
 	// them: there the caller opens the window of each answer.
 	smallBody = 16 << 10
 	// pieceSize is how much of a body is written under one deadline.
-	pieceSize = 64 << 10
+	pieceSize = 256 << 10
 )
 
 // pacedWriter writes to a caller who may be slow, or gone without a word: each piece must be accepted in time.

@@ -34,6 +34,8 @@ type era struct {
 	acceptsResponses bool
 	// opening stands at the start of every result, and meta among the members of every result's _meta; with commas.
 	opening, meta string
+	// listed ends the members of a page of tools/list.
+	listed []byte
 	// routed says that callers repeat arguments in headers where a tool asks for it, and that they state their
 	// capabilities with each request.
 	routed bool
@@ -78,7 +80,9 @@ func (h *Handler) eras() []*era {
 		statuses:  map[int]int{codeMethodNotFound: http.StatusNotFound},
 		opening:   `"resultType":"` + string(resultComplete) + `",`,
 		meta:      `"io.modelcontextprotocol/serverInfo":` + serverInfo(h.options.Version),
-		routed:    true,
+		// What a caller is listed depends on who it is.
+		listed: h.cacheable("private"),
+		routed: true,
 		methods: map[string]method{
 			"server/discover": {name: "server/discover", serve: (*exchange).discover},
 			"tools/list":      {name: "tools/list", serve: (*exchange).listTools},

@@ -138,7 +138,7 @@ func New(o Options) (*Handler, error) {
 		o.ListTTL = 0
 	}
 	if o.MaxAnswerBytes != 0 && o.MaxAnswerBytes < LeastAnswer {
-		return nil, fmt.Errorf("mcp: MaxAnswerBytes is %d: want 0, or at least %d, so that a refusal fits", o.MaxAnswerBytes,
+		return nil, fmt.Errorf("max_answer_bytes is %d: want 0, or at least %d, so that a refusal fits", o.MaxAnswerBytes,
 			LeastAnswer)
 	}
 	if o.PageSize == 0 {
@@ -213,12 +213,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.door.cors {
 		h.door.share(w.Header(), r)
 	}
-	x.settle(x.deliver(x.answerSafely(w)))
+	x.settle(x.deliver(x.answerSafely()))
 	x.release()
 }
 
 // answerSafely turns a panic of our own code into the bounded internal error.
-func (x *exchange) answerSafely(w http.ResponseWriter) (a *answer) {
+func (x *exchange) answerSafely() (a *answer) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			x.h.log.ErrorContext(x.r.Context(), "panic in a request", "reference", x.reference, "method", x.method.name,
@@ -227,11 +227,11 @@ func (x *exchange) answerSafely(w http.ResponseWriter) (a *answer) {
 			a = x.internalError()
 		}
 	}()
-	return x.answer(w)
+	return x.answer()
 }
 
 // answer takes the request through its steps until one of them answers.
-func (x *exchange) answer(w http.ResponseWriter) *answer {
+func (x *exchange) answer() *answer {
 	if refusal := x.h.door.admit(x.r); refusal != nil {
 		return refusal
 	}
@@ -241,7 +241,7 @@ func (x *exchange) answer(w http.ResponseWriter) *answer {
 	if refusal := x.authenticate(); refusal != nil {
 		return refusal
 	}
-	if refusal := x.readBody(w); refusal != nil {
+	if refusal := x.readBody(); refusal != nil {
 		return refusal
 	}
 	var refusal *answer
@@ -269,6 +269,10 @@ func (x *exchange) answer(w http.ResponseWriter) *answer {
 	}
 	if !known {
 		return x.fail(&problem{code: codeMethodNotFound, message: "Method not found."}, lifecycle.Envelope)
+	}
+	// The modern era's negotiation has looked at the token, among what else a request must state.
+	if problem := x.message.params.meta.badToken(); problem != nil {
+		return x.fail(problem, lifecycle.Envelope)
 	}
 	if refusal := x.chooseDialect(); refusal != nil {
 		return refusal
@@ -335,15 +339,15 @@ func (x *exchange) baseURL() string {
 }
 
 // readBody reads the whole body, so that net/http notices a caller who leaves while the call runs.
-func (x *exchange) readBody(w http.ResponseWriter) *answer {
-	control := http.NewResponseController(w)
+func (x *exchange) readBody() *answer {
+	control := http.NewResponseController(x.w)
 	// A writer that knows no deadlines is not a network connection, and has no slow body either.
 	limit := x.h.options.BodyTimeout
 	if whole := x.h.options.RequestTimeout; whole > 0 {
 		limit = min(limit, whole)
 	}
 	deadlines := control.SetReadDeadline(x.started.Add(limit)) == nil
-	err := x.fill(w)
+	err := x.fill()
 	if err == nil {
 		if deadlines {
 			_ = control.SetReadDeadline(time.Time{})
@@ -373,10 +377,10 @@ func (x *exchange) readBody(w http.ResponseWriter) *answer {
 }
 
 // fill reads the body into x.in. net/http itself holds a body to its declared length, which is within the limit.
-func (x *exchange) fill(w http.ResponseWriter) error {
+func (x *exchange) fill() error {
 	source, expected := x.r.Body, int(x.r.ContentLength)
 	if expected < 0 {
-		source, expected = http.MaxBytesReader(w, source, x.h.options.MaxBodyBytes), bytes.MinRead
+		source, expected = http.MaxBytesReader(x.w, source, x.h.options.MaxBodyBytes), bytes.MinRead
 	}
 	x.in = slices.Grow(x.in[:0], expected+1) // and room to see the end in
 	for {

@@ -19,6 +19,7 @@ import (
 	participantv1 "github.com/sallyport-dev/sallyport/gen/sallyport/participant/v1"
 	"github.com/sallyport-dev/sallyport/internal/lifecycle"
 	"github.com/sallyport-dev/sallyport/internal/mcp"
+	"github.com/sallyport-dev/sallyport/internal/schema"
 	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 )
 
@@ -32,7 +33,7 @@ type tool struct {
 	hidden       bool
 	offline      bool
 	capabilities []string
-	headers      []mcp.Header
+	headers      []schema.Header
 	spelled      bool // the definition says the dialect
 	refusal      *mcp.Refusal
 	call         func(ctx context.Context, request []byte) ([]byte, error)
@@ -47,9 +48,9 @@ func (t *tool) Resource() string   { return "srv://system-api~test.v1.Service/" 
 func (t *tool) ResultType() string { return "test.v1.Response" }
 func (t *tool) Online() bool       { return !t.offline }
 
-func (t *tool) Progress() bool         { return t.progress != nil }
-func (t *tool) Capabilities() []string { return t.capabilities }
-func (t *tool) Headers() []mcp.Header  { return t.headers }
+func (t *tool) Progress() bool           { return t.progress != nil }
+func (t *tool) Capabilities() []string   { return t.capabilities }
+func (t *tool) Headers() []schema.Header { return t.headers }
 
 func (t *tool) Judge(arguments []byte) ([]byte, *mcp.Refusal, error) {
 	if t.judge == nil {

@@ -24,8 +24,6 @@ type texts struct {
 	// initialize has the members of the result by protocol version, discover those of server/discover.
 	initialize map[string][]byte
 	discover   []byte
-	// listed ends a page of tools/list in the modern era.
-	listed []byte
 }
 
 func newTexts(h *Handler) texts {
@@ -39,8 +37,6 @@ func newTexts(h *Handler) texts {
 	b := appendStrings([]byte(`"supportedVersions":`), h.versions())
 	b = append(b, `,"capabilities":{"tools":{}}`...)
 	t.discover = append(append(b, said...), h.cacheable("public")...)
-	// What a caller is listed depends on who it is.
-	t.listed = h.cacheable("private")
 	return t
 }
 
@@ -95,9 +91,6 @@ func (x *exchange) checkParams() *answer {
 	if (p.shape != 0 && p.shape != '{') || (p.meta.shape != 0 && p.meta.shape != '{') {
 		return x.fail(invalidParams, lifecycle.Envelope)
 	}
-	if problem := p.meta.badToken(); problem != nil {
-		return x.fail(problem, lifecycle.Envelope)
-	}
 	return nil
 }
 
@@ -130,10 +123,7 @@ func (x *exchange) listTools() *answer {
 		b = append(b, `,"nextCursor":`...)
 		b = appendString(b, contract.EncodeCursor(next))
 	}
-	if x.era.opening != "" {
-		b = x.metaAlone(append(b, x.h.texts.listed...))
-	}
-	a := x.end(b)
+	a := x.end(x.metaAlone(append(b, x.era.listed...)))
 	a.shared, a.sharedAt = definitions, at
 	return a
 }

@@ -27,7 +27,7 @@ func (x *exchange) negotiateModern() *answer {
 	if !x.repeats(protocolHeader, unquote(p.meta.protocolVersion)) {
 		return x.badEnvelope(versionMismatch, lifecycle.Negotiation)
 	}
-	if refusal := x.agree(); refusal != nil {
+	if refusal := x.agree(x.era.versions); refusal != nil {
 		return refusal
 	}
 	if !x.repeats(methodHeader, x.message.method) {
@@ -39,27 +39,20 @@ func (x *exchange) negotiateModern() *answer {
 // negotiateNotification asks less of a message that gets no answer: which headers it needs is not defined, so that only
 // a version that is not served is refused (mcp-protocol.md 1.3; 1.5, rung 10).
 func (x *exchange) negotiateNotification() *answer {
-	header, present := x.versionHeader()
-	if !present {
+	if _, present := x.versionHeader(); !present {
 		return nil
 	}
-	all := x.h.versions()
-	i := slices.Index(all, header)
-	if i < 0 {
-		return x.refuseVersion()
-	}
-	x.version = all[i]
-	return nil
+	return x.agree(x.h.versions())
 }
 
-// agree takes the version that header and body name, where it is served.
-func (x *exchange) agree() *answer {
+// agree takes the version that the header names, where it is one of these.
+func (x *exchange) agree(versions []string) *answer {
 	header, _ := x.versionHeader()
-	i := slices.Index(x.era.versions, header)
+	i := slices.Index(versions, header)
 	if i < 0 {
 		return x.refuseVersion()
 	}
-	x.version = x.era.versions[i]
+	x.version = versions[i]
 	return nil
 }
 

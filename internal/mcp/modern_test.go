@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sallyport-dev/sallyport/internal/mcp"
+	"github.com/sallyport-dev/sallyport/internal/schema"
 )
 
 // The rows are the modern column of mcp-protocol.md 1.10 and the ladder of 1.5; test/boundary has the whole tables.
@@ -14,7 +14,7 @@ func TestHandler_modernEra(t *testing.T) {
 	s := start(t, catalog{
 		{name: "a"}, {name: "b", hidden: true},
 		{name: "sampler", capabilities: []string{"sampling", "elicitation.form"}},
-		{name: "router", headers: []mcp.Header{{Name: "Mcp-Param-Region", Path: []string{"place", "region"}}}},
+		{name: "router", headers: []schema.Header{{Name: "Region", Path: []string{"place", "region"}, Kind: schema.String}}},
 	})
 
 	const (

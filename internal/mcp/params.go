@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"encoding/base64"
+	"net/http"
 	"strings"
 	"unicode/utf8"
 
@@ -11,6 +12,9 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/lifecycle"
 	"github.com/sallyport-dev/sallyport/internal/schema"
 )
+
+// headerPrefix begins the name of a header that repeats an argument.
+const headerPrefix = "Mcp-Param-"
 
 // What encloses a value of Mcp-Name or Mcp-Param-* that a header could not carry as it is.
 const (
@@ -43,10 +47,11 @@ func headerText(values []string) (text []byte, ok bool) {
 
 // checkHeaders holds the headers that repeat arguments against the arguments (mcp-protocol.md 2.6). Headers that the
 // tool does not declare are nobody's business.
-func (x *exchange) checkHeaders(headers []Header) *answer {
+func (x *exchange) checkHeaders(headers []schema.Header) *answer {
 	for i := range headers {
 		h := &headers[i]
-		values := x.r.Header[h.Name]
+		name := http.CanonicalHeaderKey(headerPrefix + h.Name)
+		values := x.r.Header[name]
 		value := find(x.message.params.arguments, h.Path)
 		switch value.Kind() {
 		case 0, 'n', '{', '[':
@@ -56,24 +61,24 @@ func (x *exchange) checkHeaders(headers []Header) *answer {
 				continue
 			}
 		default:
-			if text, ok := headerText(values); ok && h.equal(text, value) {
+			if text, ok := headerText(values); ok && spells(text, h.Kind, value) {
 				continue
 			}
 		}
-		return x.badEnvelope(&problem{code: codeHeaderMismatch, message: "The header " + h.Name + " must stand once and repeat " +
+		return x.badEnvelope(&problem{code: codeHeaderMismatch, message: "The header " + name + " must stand once and repeat " +
 			"the argument " + strings.Join(h.Path, ".") + ", as it is or as =?base64?...?= of its UTF-8, and be left out " +
 			"where the argument is left out."}, lifecycle.Envelope)
 	}
 	return nil
 }
 
-// equal says whether the text of a header repeats a scalar. A scalar of another kind than the property's is refused by
-// the gate later, and repeated by what JSON writes for it.
-func (h *Header) equal(text []byte, value jsontext.Value) bool {
+// spells says whether the text of a header spells a scalar at a property of a kind. A scalar of another kind is refused
+// by the gate later, and repeated by what JSON writes for it.
+func spells(text []byte, kind schema.Kind, value jsontext.Value) bool {
 	switch {
 	case value.Kind() == '"':
 		return bytes.Equal(text, unquote(value))
-	case value.Kind() == '0' && h.Kind == HeaderInteger:
+	case value.Kind() == '0' && kind == schema.Integer:
 		said, ok := schema.ParseDecimal(string(text))
 		got, _ := schema.ParseDecimal(string(value))
 		return ok && said.Cmp(got) == 0

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sallyport-dev/sallyport/internal/lifecycle"
 	"github.com/sallyport-dev/sallyport/internal/mcp"
+	"github.com/sallyport-dev/sallyport/internal/schema"
 )
 
 // routedCall is one call of a tool with headers as they stand in the head, each line of them.
@@ -89,13 +90,13 @@ func wantRouted(t *testing.T, got reply, want bool) {
 // TestParams holds the table of mcp-protocol.md 2.6: an argument, the values of its header, and whether they agree.
 func TestParams(t *testing.T) {
 	t.Parallel()
-	header := func(kind mcp.HeaderKind) []mcp.Header {
-		return []mcp.Header{{Name: regionHeader, Path: []string{"v"}, Kind: kind}}
+	header := func(kind schema.Kind) []schema.Header {
+		return []schema.Header{{Name: "Region", Path: []string{"v"}, Kind: kind}}
 	}
 	s := start(t, catalog{
-		{name: "boolean", headers: header(mcp.HeaderBoolean)},
-		{name: "integer", headers: header(mcp.HeaderInteger)},
-		{name: "string", headers: header(mcp.HeaderString)},
+		{name: "boolean", headers: header(schema.Boolean)},
+		{name: "integer", headers: header(schema.Integer)},
+		{name: "string", headers: header(schema.String)},
 	})
 	none := []string(nil)
 	one := func(value string) []string { return []string{value} }
@@ -264,15 +265,17 @@ func TestParams(t *testing.T) {
 // TestParams_places has arguments at other places than the top, tools with several headers, and whom none of it concerns.
 func TestParams_places(t *testing.T) {
 	t.Parallel()
-	at := func(path ...string) []mcp.Header { return []mcp.Header{{Name: regionHeader, Path: path}} }
+	at := func(path ...string) []schema.Header {
+		return []schema.Header{{Name: "Region", Path: path, Kind: schema.String}}
+	}
 	s := start(t, catalog{
 		{name: "deep", headers: at("a", "b", "c")},
 		{name: "dotted", headers: at("a.b")},
 		{name: "none"},
 		{name: "odd", headers: at("__proto__")},
-		{name: "two", headers: []mcp.Header{
-			{Name: regionHeader, Path: []string{"region"}},
-			{Name: "Mcp-Param-Line", Path: []string{"line"}, Kind: mcp.HeaderInteger},
+		{name: "two", headers: []schema.Header{
+			{Name: "Region", Path: []string{"region"}, Kind: schema.String},
+			{Name: "Line", Path: []string{"line"}, Kind: schema.Integer},
 		}},
 	})
 	header := func(pairs ...string) (list [][2]string) {
@@ -348,7 +351,7 @@ func TestParams_places(t *testing.T) {
 
 // TestParams_order holds at which rung of the ladder the headers are looked at (mcp-protocol.md 1.5), and what is told.
 func TestParams_order(t *testing.T) {
-	headers := []mcp.Header{{Name: regionHeader, Path: []string{"place", "region"}}}
+	headers := []schema.Header{{Name: "Region", Path: []string{"place", "region"}, Kind: schema.String}}
 	s := start(t, catalog{
 		{name: "capable", headers: headers, capabilities: []string{"sampling"}},
 		{name: "hidden", headers: headers, hidden: true},

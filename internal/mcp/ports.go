@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
 
+	"github.com/sallyport-dev/sallyport/internal/schema"
 	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 )
 
@@ -46,8 +47,9 @@ type Tool interface {
 	Progress() bool
 	// Capabilities are the client capabilities that the tool needs, as dotted names; nil for none.
 	Capabilities() []string
-	// Headers are the properties that callers of the modern era repeat in headers; nil for none.
-	Headers() []Header
+	// Headers are the properties that callers of the modern era repeat in headers, for whoever routes requests by them;
+	// nil for none.
+	Headers() []schema.Header
 	// Judge turns arguments, which are one JSON object that the strict decoder read, into the request on the wire, or
 	// refuses them. An error is a fault of ours.
 	Judge(arguments []byte) (request []byte, refusal *Refusal, err error)
@@ -66,27 +68,6 @@ type Tool interface {
 	// may be shown to the caller, who sent the arguments; and whether corrected arguments may succeed.
 	Explain(arguments []byte, f *Failure) (text string, correctable bool)
 }
-
-// Header is a property whose value a caller of the modern era repeats in a header, for whoever routes requests by it
-// (mcp-protocol.md 2.6).
-type Header struct {
-	// Name is the header's, as net/http spells it: `Mcp-Param-Region`.
-	Name string
-	// Path are the names of properties from the arguments down to the value.
-	Path []string
-	// Kind is the value's.
-	Kind HeaderKind
-}
-
-// HeaderKind is the kind of a value that a header repeats.
-type HeaderKind int
-
-// The kinds of mcp-protocol.md 2.6.
-const (
-	HeaderString HeaderKind = iota
-	HeaderInteger
-	HeaderBoolean
-)
 
 // Sign is one sign of life of a running call.
 type Sign struct {

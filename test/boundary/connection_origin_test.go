@@ -96,7 +96,7 @@ func TestOrigin_dependsOnWhereTheConnectionCameIn(t *testing.T) {
 		{"on [::1]", func(t *testing.T) *front {
 			l, err := net.Listen("tcp", "[::1]:0")
 			if err != nil {
-				t.Skipf("this machine has no IPv6: %v", err)
+				t.Skipf("SKIP: this machine has no IPv6: %v", err)
 			}
 			_ = l.Close()
 			return h.serve(how{address: "[::1]:0"})
@@ -160,6 +160,6 @@ func outside(t *testing.T) string {
 			return prefix.Addr().String()
 		}
 	}
-	t.Skip("this machine has no IPv4 address but those on loopback")
+	t.Skip("SKIP: this machine has no IPv4 address but those on loopback")
 	return ""
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/contract"
 	"github.com/sallyport-dev/sallyport/internal/registry/etcdtest"
 	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
+	"github.com/sallyport-dev/sallyport/internal/schema/schematest"
 )
 
 // tools are those of the contract, compiled beside the edge.
 func (h *house) spelledTools() []*contract.Tool {
 	h.t.Helper()
-	compiled, err := contract.Compile(contract.Source{Files: fileSet(h.files), Services: []string{"spelled.v1.SpelledService"}, Zone: zone})
+	compiled, err := contract.Compile(contract.Source{Files: schematest.WholeSet(h.files), Services: []string{"spelled.v1.SpelledService"}, Zone: zone})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func registerOffline(h *house) {
 	files := schematest.Files(h.t, map[string]string{"offline/v1/offline.proto": offlineProto})
 	const service, where = "offline.v1.OfflineService", "app-api"
 	ctx := h.t.Context()
-	raw, _, err := contract.Normalize(fileSet(files), []string{service})
+	raw, _, err := contract.Normalize(schematest.WholeSet(files), []string{service})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -20,10 +20,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
-	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/sallyport-dev/sallyport/edge"
 	configv1 "github.com/sallyport-dev/sallyport/gen/sallyport/config/v1"
@@ -190,7 +188,7 @@ func (i *instance) leave() {
 // renews the lease until the test ends.
 func (h *house) register(s *settings, texts map[string]string) *instance {
 	h.t.Helper()
-	set := fileSet(h.files)
+	set := schematest.WholeSet(h.files)
 	var names []string
 	h.files.RangeFiles(func(fd protoreflect.FileDescriptor) bool {
 		if _, ours := texts[fd.Path()]; ours {
@@ -246,28 +244,6 @@ func (h *house) register(s *settings, texts map[string]string) *instance {
 	}()
 	h.t.Cleanup(i.die)
 	return i
-}
-
-// fileSet is every file of files, each after its imports.
-func fileSet(files *protoregistry.Files) *descriptorpb.FileDescriptorSet {
-	set := new(descriptorpb.FileDescriptorSet)
-	seen := make(map[string]bool)
-	var add func(fd protoreflect.FileDescriptor)
-	add = func(fd protoreflect.FileDescriptor) {
-		if seen[fd.Path()] {
-			return
-		}
-		seen[fd.Path()] = true
-		for i := range fd.Imports().Len() {
-			add(fd.Imports().Get(i).FileDescriptor)
-		}
-		set.File = append(set.File, protodesc.ToFileDescriptorProto(fd))
-	}
-	files.RangeFiles(func(fd protoreflect.FileDescriptor) bool {
-		add(fd)
-		return true
-	})
-	return set
 }
 
 // message finds a message of the registered contract.

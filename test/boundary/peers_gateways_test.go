@@ -293,7 +293,7 @@ func contextForgeRows() []peerRow {
 		}},
 		{peer: peer, defect: "registration fails in several ways", shows: func(t *testing.T, p *peers) {
 			functions := 0
-			for _, file := range fileSet(p.files).GetFile() {
+			for _, file := range schematest.WholeSet(p.files).GetFile() {
 				if _, ours := peersTexts()[file.GetName()]; !ours {
 					continue
 				}
@@ -310,7 +310,7 @@ func contextForgeRows() []peerRow {
 		}},
 		{peer: peer, defect: "failed reflection looks like a service without methods", shows: func(t *testing.T, p *peers) {
 			// A descriptor that is missing is an error that names it, and so is a service that is not there, or has nothing.
-			whole := fileSet(p.files)
+			whole := schematest.WholeSet(p.files)
 			torn := &descriptorpb.FileDescriptorSet{}
 			for _, file := range whole.GetFile() {
 				if file.GetName() != "peers/shared/v1/shared.proto" {
@@ -323,7 +323,7 @@ func contextForgeRows() []peerRow {
 			if _, _, err := contract.Normalize(whole, []string{"nowhere.v1.Service"}); err == nil || !strings.Contains(err.Error(), "nowhere.v1.Service") {
 				t.Errorf("a contract without its service: %v", err)
 			}
-			silent := fileSet(schematest.Files(t, map[string]string{"silent/v1/silent.proto": silentProto}))
+			silent := schematest.WholeSet(schematest.Files(t, map[string]string{"silent/v1/silent.proto": silentProto}))
 			if _, err := contract.Compile(contract.Source{Files: silent, Services: []string{"silent.v1.Silent"}, Zone: zone}); err == nil || !strings.Contains(err.Error(), "silent.v1.Silent") {
 				t.Errorf("a service that asks to be exposed and has nothing: %v", err)
 			}

@@ -10,6 +10,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/pluginpb"
+
+	"github.com/sallyport-dev/sallyport/internal/schema/schematest"
 )
 
 // buildPlugin builds our protoc plugin into a folder.
@@ -36,7 +38,7 @@ func (p *peers) plugin(t *testing.T, times int, files ...string) []*pluginpb.Cod
 		parameters = append(parameters, "M"+path+"=example.com/"+folder+";"+strings.ReplaceAll(folder, "/", ""))
 	}
 	request, err := proto.Marshal(&pluginpb.CodeGeneratorRequest{
-		ProtoFile: fileSet(p.files).GetFile(), FileToGenerate: files, Parameter: proto.String(strings.Join(parameters, ",")),
+		ProtoFile: schematest.WholeSet(p.files).GetFile(), FileToGenerate: files, Parameter: proto.String(strings.Join(parameters, ",")),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package boundary_test
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -10,7 +9,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/sallyport-dev/sallyport/internal/auth/assertion"
 	"github.com/sallyport-dev/sallyport/participant"
+	"github.com/sallyport-dev/sallyport/test/rawgrpc"
 )
 
 // witness is a gRPC server that serves every method there is: it records the request's bytes, and answers what a test
@@ -54,7 +53,7 @@ type seen struct {
 func startWitness(t testing.TB) *witness {
 	t.Helper()
 	w := &witness{answers: make(map[string]answerFunc), streams: make(map[string]streamFunc)}
-	w.server = grpc.NewServer(grpc.UnknownServiceHandler(w.serve), grpc.ForceServerCodecV2(rawBytes{}), grpc.MaxRecvMsgSize(64<<20))
+	w.server = grpc.NewServer(grpc.UnknownServiceHandler(w.serve), grpc.ForceServerCodecV2(rawgrpc.Codec{}), grpc.MaxRecvMsgSize(64<<20))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -157,26 +156,4 @@ func (s *seen) participant(t testing.TB) *participant.Participant {
 		t.Fatalf("%s got the participants %q", s.method, raw)
 	}
 	return p
-}
-
-// rawBytes is a codec that leaves messages as the bytes they are.
-type rawBytes struct{}
-
-func (rawBytes) Name() string { return "proto" }
-
-func (rawBytes) Marshal(v any) (mem.BufferSlice, error) {
-	b, ok := v.([]byte)
-	if !ok {
-		return nil, fmt.Errorf("a message is bytes, not %T", v)
-	}
-	return mem.BufferSlice{mem.SliceBuffer(b)}, nil
-}
-
-func (rawBytes) Unmarshal(data mem.BufferSlice, v any) error {
-	b, ok := v.(*[]byte)
-	if !ok {
-		return fmt.Errorf("a message is bytes, not %T", v)
-	}
-	*b = data.Materialize()
-	return nil
 }

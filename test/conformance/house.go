@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/sallyport-dev/sallyport/bench/process"
 )
 
 const (
@@ -22,8 +24,8 @@ const (
 
 // house is the running platform: a registry with an etcd inside it, the conformance service and an edge.
 type house struct {
-	url       string     // the edge's endpoint
-	processes []*process // in the order of their start
+	url       string             // the edge's endpoint
+	processes []*process.Process // in the order of their start
 }
 
 // startHouse builds and starts everything on loopback, on ports that are free. What the processes keep and log goes
@@ -65,7 +67,7 @@ func startHouse(ctx context.Context, root, dir string) (_ *house, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := service.await(ctx, "registered"); err != nil {
+	if err := service.Await(ctx, map[string]any{"registered": nil}); err != nil {
 		return nil, err
 	}
 	if err := h.startEdge(ctx, dir, bin+"edge", etcd, addresses); err != nil {
@@ -85,8 +87,9 @@ func pick() (address, port string, err error) {
 	return address, port, l.Close()
 }
 
-func (h *house) start(dir string, env []string, binary string, args ...string) (*process, error) {
-	p, err := start(dir, env, binary, args...)
+// start runs a binary whose log goes to a file in dir.
+func (h *house) start(dir string, env []string, binary string, args ...string) (*process.Process, error) {
+	p, err := process.Launch(binary, process.Options{Dir: dir, Env: env, BySignal: true}, args...)
 	if err == nil {
 		h.processes = append(h.processes, p)
 	}
@@ -102,18 +105,17 @@ func (h *house) startRegistry(ctx context.Context, dir, binary, addresses string
 	if err != nil {
 		return "", "", err
 	}
-	line, err := p.await(ctx, "registry is ready")
-	if err != nil {
+	var where struct {
+		GRPC string
+		Etcd []string
+	}
+	if err := p.Await(ctx, map[string]any{"registry is ready": &where}); err != nil {
 		return "", "", err
 	}
-	grpc, _ = line["grpc"].(string)
-	if endpoints, _ := line["etcd"].([]any); len(endpoints) > 0 {
-		etcd, _ = endpoints[0].(string)
+	if len(where.Etcd) == 0 || where.GRPC == "" {
+		return "", "", fmt.Errorf("the registry does not say where it is: %+v", where)
 	}
-	if etcd == "" || grpc == "" {
-		return "", "", fmt.Errorf("the registry does not say where it is: %v", line)
-	}
-	return etcd, grpc, nil
+	return where.Etcd[0], where.GRPC, nil
 }
 
 // createMachine makes the host machine under which the service registers, and gives its secret.
@@ -146,12 +148,11 @@ func (h *house) startEdge(ctx context.Context, dir, binary, etcd, addresses stri
 	if err != nil {
 		return err
 	}
-	line, err := p.await(ctx, "edge listens")
-	if err != nil {
+	var at struct{ Address string }
+	if err := p.Await(ctx, map[string]any{"edge listens": &at}); err != nil {
 		return err
 	}
-	address, _ := line["address"].(string)
-	h.url = "http://" + address + "/mcp"
+	h.url = "http://" + at.Address + "/mcp"
 	return nil
 }
 
@@ -168,7 +169,7 @@ func (h *house) awaitTools(ctx context.Context) error {
 		case <-tick.C:
 		case <-ctx.Done():
 			edge := h.processes[len(h.processes)-1]
-			return fmt.Errorf("the edge lists no tools: %w\n%s", errors.Join(ctx.Err(), err), edge.output())
+			return fmt.Errorf("the edge lists no tools: %w\n%s", errors.Join(ctx.Err(), err), edge.Tail())
 		}
 	}
 }
@@ -194,10 +195,15 @@ func (h *house) listsTools(ctx context.Context) (bool, error) {
 	return len(listed.Result.Tools) > 0, nil
 }
 
-// stop ends the processes, the last one first, and waits for each.
+// stop ends the processes, the last one first, and waits for each. One that has ended by itself is an error.
 func (h *house) stop() (err error) {
 	for i := len(h.processes) - 1; i >= 0; i-- {
-		err = errors.Join(err, h.processes[i].stop())
+		p := h.processes[i]
+		if gone := p.Alive(); gone != nil {
+			err = errors.Join(err, gone)
+			continue
+		}
+		err = errors.Join(err, p.Stop())
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package ingress_test
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"sync"
 	"testing"
@@ -11,12 +10,12 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	toolv1 "github.com/sallyport-dev/sallyport/gen/sallyport/tool/v1"
+	"github.com/sallyport-dev/sallyport/test/rawgrpc"
 )
 
 // depot is the service behind the edges. It counts the calls that reach each RPC and does in them what the test said.
@@ -41,7 +40,7 @@ type call struct {
 func startDepot(t testing.TB) *depot {
 	t.Helper()
 	d := &depot{calls: make(map[string]int), answers: make(map[string]func(*call) error)}
-	server := grpc.NewServer(grpc.UnknownServiceHandler(d.serve), grpc.ForceServerCodecV2(rawBytes{}),
+	server := grpc.NewServer(grpc.UnknownServiceHandler(d.serve), grpc.ForceServerCodecV2(rawgrpc.Codec{}),
 		grpc.MaxRecvMsgSize(64<<20),
 		// As package service has it: edges ask every ten seconds of silence whether the connection is alive.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}))
@@ -139,26 +138,4 @@ func (c *call) progress(p *toolv1.Progress) error {
 
 func answerOf(text string) []byte {
 	return protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), text)
-}
-
-// rawBytes is a codec that leaves messages as the bytes they are.
-type rawBytes struct{}
-
-func (rawBytes) Name() string { return "proto" }
-
-func (rawBytes) Marshal(v any) (mem.BufferSlice, error) {
-	b, ok := v.([]byte)
-	if !ok {
-		return nil, fmt.Errorf("a message is bytes, not %T", v)
-	}
-	return mem.BufferSlice{mem.SliceBuffer(b)}, nil
-}
-
-func (rawBytes) Unmarshal(data mem.BufferSlice, v any) error {
-	b, ok := v.(*[]byte)
-	if !ok {
-		return fmt.Errorf("a message is bytes, not %T", v)
-	}
-	*b = data.Materialize()
-	return nil
 }

@@ -17,10 +17,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"google.golang.org/protobuf/reflect/protodesc"
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
-	"google.golang.org/protobuf/types/descriptorpb"
 
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	"github.com/sallyport-dev/sallyport/internal/contract"
@@ -124,7 +120,7 @@ func newHouse(t *testing.T) *house {
 func (h *house) register(ctx context.Context, store *registry.Store) {
 	h.t.Helper()
 	files := schematest.Files(h.t, map[string]string{"acme/depot/v1/depot.proto": depotProto})
-	set := closure(files)
+	set := schematest.WholeSet(files)
 	services := []string{"acme.depot.v1.Depot"}
 	raw, _, err := contract.Normalize(set, services)
 	if err != nil {
@@ -152,28 +148,6 @@ func (h *house) register(ctx context.Context, store *registry.Store) {
 	if _, err := store.Register(ctx, r); err != nil {
 		h.t.Fatal(err)
 	}
-}
-
-// closure is every file, each after its imports.
-func closure(files *protoregistry.Files) *descriptorpb.FileDescriptorSet {
-	set := new(descriptorpb.FileDescriptorSet)
-	seen := make(map[string]bool)
-	var add func(fd protoreflect.FileDescriptor)
-	add = func(fd protoreflect.FileDescriptor) {
-		if seen[fd.Path()] {
-			return
-		}
-		seen[fd.Path()] = true
-		for i := range fd.Imports().Len() {
-			add(fd.Imports().Get(i).FileDescriptor)
-		}
-		set.File = append(set.File, protodesc.ToFileDescriptorProto(fd))
-	}
-	files.RangeFiles(func(fd protoreflect.FileDescriptor) bool {
-		add(fd)
-		return true
-	})
-	return set
 }
 
 // edge is a process of `edge serve`.

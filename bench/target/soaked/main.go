@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	benchv1 "github.com/sallyport-dev/sallyport/bench/gen/sallyport/bench/v1"
+	"github.com/sallyport-dev/sallyport/bench/process"
 	toolv1 "github.com/sallyport-dev/sallyport/gen/sallyport/tool/v1"
 	"github.com/sallyport-dev/sallyport/service"
 )
@@ -60,12 +61,8 @@ func (*server) Count(r *benchv1.CountRequest, stream grpc.ServerStreamingServer[
 
 // pause waits, or until the caller leaves.
 func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	if process.Pause(ctx, d) != nil {
 		return status.FromContextError(ctx.Err()).Err()
 	}
+	return nil
 }

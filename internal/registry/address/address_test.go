@@ -42,6 +42,7 @@ func TestCheckRegister(t *testing.T) {
 		{"no entry: public IPv4", nil, app, "8.8.8.8:443", ""},
 		{"no entry: public IPv6", nil, app, "[2606:4700::1111]:443", ""},
 		{"no entry: any name", nil, app, "orders.example.com:443", ""},
+		{"no entry: mapped public IPv4", nil, app, "[::ffff:8.8.8.8]:443", ""},
 		{"no entry: private", nil, app, "10.1.2.3:443", "a private address"},
 		{"no entry: loopback", nil, app, "127.0.0.1:443", "a loopback address"},
 		{"no entry: loopback for the platform", nil, "system-api", "127.0.0.1:443", "a loopback address"},
@@ -264,7 +265,7 @@ func TestNew_refusesWhatItCannotMean(t *testing.T) {
 
 // Whatever is thrown at it, nothing that dials loopback, metadata or nothing at all passes the default policy.
 func FuzzCheckRegister(f *testing.F) {
-	for _, seed := range []string{"127.0.0.1:80", "[::ffff:127.0.0.1]:80", "0x7f.1:80", "localhost.:80", "[::1%0]:1", "a.example.com:443", "8.8.8.8:53", "②.example:1"} {
+	for _, seed := range []string{"127.0.0.1:80", "[::ffff:127.0.0.1]:80", "[::ffff:1.0.0.0]:1", "0x7f.1:80", "localhost.:80", "[::1%0]:1", "a.example.com:443", "8.8.8.8:53", "②.example:1"} {
 		f.Add(seed)
 	}
 	p, err := address.New(nil)
@@ -279,7 +280,8 @@ func FuzzCheckRegister(f *testing.F) {
 		if err != nil || port == 0 || host == "" {
 			t.Fatalf("%q is admitted but does not split: %v", raw, err)
 		}
-		if ip, err := netip.ParseAddr(host); err == nil && (!ip.IsGlobalUnicast() || ip.IsPrivate() || ip.IsLoopback() || ip.Unmap() != ip) {
+		// A mapped address is judged as the IPv4 address that a connection to it reaches.
+		if ip, err := netip.ParseAddr(host); err == nil && (!ip.Unmap().IsGlobalUnicast() || ip.Unmap().IsPrivate()) {
 			t.Fatalf("%q is admitted as %v", raw, ip)
 		}
 		if strings.HasSuffix(host, "localhost") && (len(host) == 9 || host[len(host)-10] == '.') {
