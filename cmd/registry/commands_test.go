@@ -135,8 +135,8 @@ func TestRegisterGetDescribe(t *testing.T) {
 	tenant := i.machine("tenant", "--kind", "host", "--organization", "acme-org")
 	operator := i.machine("operator", "--kind", "client", "--system")
 	with := func(flags []string, args ...string) []string { return append(args, flags...) }
-	eventually(t, "the machines are known", func() bool {
-		_, err := run(with(tenant, "get", "zones")...)
+	eventually(t, "the machines are known, of which the last is known last", func() bool {
+		_, err := run(with(operator, "get", "zones")...)
 		return err == nil
 	})
 	register := func(flags []string, more ...string) []string {
