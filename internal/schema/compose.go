@@ -118,7 +118,7 @@ func (c *composer) object(n *Node) {
 			required = append(required, quote(n.Properties[i].Name))
 		}
 	}
-	if len(required) > 0 {
+	if len(required) > 0 || c.style.EmptyRequired {
 		c.put(`,"required":[`, strings.Join(required, ","), `]`)
 	}
 	if !n.Loose && c.style.Has("additionalProperties") {

@@ -20,6 +20,9 @@ type Style struct {
 	// EmptyProperties writes `properties` for objects that have none, since some readers refuse an object without it; not
 	// for one that is named and not shown.
 	EmptyProperties bool
+	// EmptyRequired writes `required` for objects that require nothing: readers that want every property in it want the
+	// list of no property, too.
+	EmptyRequired bool
 	// Inline writes no references. The graph must have no cycle.
 	Inline bool
 }

@@ -59,7 +59,7 @@ var spellings = [...]spelling{
 				"additionalProperties", "enum", "const", "format", "pattern", "minimum", "maximum", "exclusiveMinimum",
 				"exclusiveMaximum", "multipleOf", "minItems", "maxItems"),
 			Formats:         keywords("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"),
-			EmptyProperties: true,
+			EmptyProperties: true, EmptyRequired: true,
 		},
 		closed: true, strict: true,
 	},

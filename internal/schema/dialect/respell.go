@@ -20,7 +20,7 @@ func (d Dialect) Input(canonical *schema.Document) *schema.Document {
 // closed objects nor required properties.
 func (d Dialect) Output(canonical *schema.Document) *schema.Document {
 	s := spellings[d]
-	s.closed, s.strict = false, false
+	s.closed, s.strict, s.style.EmptyRequired = false, false, false
 	return d.respell(canonical, &s)
 }
 

@@ -19,7 +19,7 @@ type vendor struct {
 	references              bool   // may there be references
 	reference, definitions  string // and how they are spelled
 	closed                  bool   // every object says additionalProperties: false
-	required                bool   // every property is required
+	required                bool   // every property is required, of an object without any the empty list
 	singleType              bool   // type names one type
 	textEnums               bool   // enum lists texts
 	mostMinItems            int    // -1 for any
@@ -122,7 +122,10 @@ func (c *checker) schema(path string, s map[string]any, root bool) {
 		}
 	}
 	properties, _ := s["properties"].(map[string]any)
-	required, _ := s["required"].([]any)
+	required, listed := s["required"].([]any)
+	if isObject(s) && c.input && c.vendor.required && !listed {
+		c.fault(path, "an object that does not list what is required")
+	}
 	for name, property := range properties {
 		if c.input && c.vendor.required && !slices.Contains(required, any(name)) {
 			c.fault(path, "the property %s is not required", name)
