@@ -209,6 +209,7 @@ func TestDialects_refuseWrongSpellings(t *testing.T) {
 		{"pairs in gemini", dialect.Gemini, "fail", `{"labels":[{"key":"CANARY","value":"x"}]}`, "labels: must be"},
 		{"a key twice", dialect.OpenAIStrict, "fail", failing(`{"labels":[{"key":"CANARY","value":"x"},{"key":"CANARY","value":"y"}]}`), "labels: must have no key twice"},
 		{"a key twice in another spelling", dialect.AnthropicStrict, "fail", `{"labels":[{"key":"CANARY","value":"x"},{"key":"CAN\u0041RY","value":"y"}]}`, "labels: must have no key twice"},
+		{"a key that is a number in another spelling", dialect.AnthropicStrict, "everything", `{"byNumber":[{"key":"08675309","value":{}}]}`, "byNumber"},
 		{"a pair without a key", dialect.BedrockStrict, "fail", `{"labels":[{"value":"CANARY"}]}`, "is required"},
 		{"a pair without a value", dialect.BedrockStrict, "fail", `{"labels":[{"key":"CANARY"}]}`, "is required"},
 		{"a pair with more", dialect.OpenAIStrict, "fail", failing(`{"labels":[{"key":"a","value":"b","CANARY":1}]}`), "1 undeclared property; accepted: key, value"},
