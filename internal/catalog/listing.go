@@ -48,9 +48,9 @@ type remembered struct {
 	listing    *listing
 }
 
-// Page gives the definitions in a dialect, in order and with commas between them, of at most size tools that the participant sees
-// after the tool with the hash after, and the hash that the page ended on where another page follows. The bytes are
-// shared and must not be modified.
+// Page gives the definitions in a dialect, in order and with commas between them, of at most size tools that the
+// participant sees after the tool with the hash after, and the hash that the page ended on where another page follows.
+// The bytes are shared and must not be modified.
 func (s *Snapshot) Page(p *participant.Participant, d dialect.Dialect, after string, size int) (definitions []byte, next string) {
 	l := s.listing(p, d)
 	from, found := slices.BinarySearch(l.hashes, after)

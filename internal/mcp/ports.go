@@ -26,12 +26,12 @@ type Catalog interface {
 
 // Snapshot is one immutable state of the tools. Its methods are safe for concurrent use.
 type Snapshot interface {
-	// Page returns the definitions in a dialect, in order and with commas between them, of at most size tools that p sees after the
-	// tool with the hash after, and the hash that the page ended on when another page follows. The bytes are shared and
-	// must not be changed.
+	// Page returns the definitions in a dialect, in order and with commas between them, of at most size tools that p sees
+	// after the tool with the hash after, and the hash that the page ended on when another page follows. The bytes are
+	// shared and must not be changed.
 	Page(p *participantv1.Participant, d dialect.Dialect, after string, size int) (definitions []byte, next string)
-	// Resolve finds a tool, to be called in a dialect, by its published or hashed name among those that p may call. Hidden, denied and missing are
-	// one answer: false.
+	// Resolve finds a tool, to be called in a dialect, by its published or hashed name among those that p may call.
+	// Hidden, denied and missing are one answer: false.
 	Resolve(p *participantv1.Participant, d dialect.Dialect, name string) (Tool, bool)
 }
 

@@ -99,8 +99,8 @@ func TestHostile_aLeakIsFound(t *testing.T) {
 	}
 }
 
-// Every payload is answered as the references demand, in every version and every dialect, and nothing of it comes back: not in the
-// answer, not in the answer to another, not in the log, and not in the metadata of a call.
+// Every payload is answered as the references demand, in every version and every dialect, and nothing of it comes back:
+// not in the answer, not in the answer to another, not in the log, and not in the metadata of a call.
 func TestHostile_isAnsweredAsSpecifiedAndNeverRepeated(t *testing.T) {
 	y := newYard(t)
 	for _, version := range versions {
