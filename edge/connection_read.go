@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -38,6 +39,11 @@ type patientReads struct {
 func (r *patientReads) Read(b []byte) (int, error) {
 	if err := r.prepare(len(b) == 1); err != nil {
 		return 0, err
+	}
+	if len(b) > 1 {
+		// Whoever was just answered has not sent the next request yet. While others have their turn it may come, and
+		// then there is no system call that finds nothing, and no waiting for another.
+		runtime.Gosched()
 	}
 	for {
 		n, err := r.Conn.Read(b)
