@@ -19,7 +19,7 @@ func (l *patientListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &patientConn{Conn: c, timeout: l.timeout, accepted: time.Now()}, nil
+	return &patientConn{patientReads: patientReads{Conn: c}, timeout: l.timeout, accepted: time.Now()}, nil
 }
 
 // patientConn is a connection whose writes never wait for ever: a caller who reads nothing would hold it and a goroutine
@@ -29,7 +29,7 @@ func (l *patientListener) Accept() (net.Conn, error) {
 // To move a deadline costs more than to read the clock. It is moved when half of its time has passed, so that a write has
 // between half of the timeout and all of it.
 type patientConn struct {
-	net.Conn
+	patientReads
 	timeout  time.Duration
 	accepted time.Time
 	// deadline is ours, as the time since the connection was accepted; 0 before there is one, and while theirs holds.
@@ -68,7 +68,7 @@ func (c *patientConn) SetWriteDeadline(t time.Time) error {
 
 // SetDeadline sets both deadlines.
 func (c *patientConn) SetDeadline(t time.Time) error {
-	return errors.Join(c.Conn.SetReadDeadline(t), c.SetWriteDeadline(t))
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
 // CloseWrite lets net/http say that nothing more comes before it closes a connection that is still sent to, so that the

@@ -5,14 +5,26 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
-// recorder is a connection that counts how often its write deadline is set.
+// recorder is a connection that counts what is done to it: how often its deadlines are set, and reads begun.
 type recorder struct {
 	net.Conn
-	set int
+	set            int
+	setRead, reads atomic.Int64
+}
+
+func (r *recorder) Read(b []byte) (int, error) {
+	r.reads.Add(1)
+	return r.Conn.Read(b)
+}
+
+func (r *recorder) SetReadDeadline(t time.Time) error {
+	r.setRead.Add(1)
+	return r.Conn.SetReadDeadline(t)
 }
 
 func (r *recorder) SetWriteDeadline(t time.Time) error {

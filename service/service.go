@@ -30,6 +30,13 @@ const hearsay = 250 * time.Millisecond
 // maxRequestBytes is the largest request that the server reads where [ServerOptions] says nothing else.
 const maxRequestBytes = 16 << 20
 
+// streamWindow and connectionWindow are how much a caller may send before what it sent was read, of one request and of
+// all of a connection: at once what gRPC would widen its windows to, at most, for a connection.
+const (
+	streamWindow     = 1 << 20
+	connectionWindow = 16 << 20
+)
+
 // ToolName computes the hashed name under which an RPC is called as a tool (tools.md, Name). qualified is
 // `zone~package.Service`, or `package.Service` for an un-zoned service; method is the RPC's own name.
 func ToolName(qualified, method string) string { return contract.ToolName(qualified, method) }
@@ -130,6 +137,9 @@ func (s *Service) ServerOptions() []grpc.ServerOption {
 		// Values that are short in JSON can be longer on the wire, so that gRPC's own 4 MiB would refuse what an edge lets
 		// through.
 		grpc.MaxRecvMsgSize(maxRequestBytes),
+		// Windows that gRPC would otherwise find by pings, which every edge would have to answer.
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connectionWindow),
 		// An edge pings every 10 s, with or without calls (registry.md, Liveness).
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	}

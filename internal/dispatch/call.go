@@ -50,16 +50,16 @@ func (d *Dispatcher) send(ctx context.Context, r *Request, receive Receive) (mem
 	if timeout <= 0 {
 		timeout = d.options.DefaultTimeout
 	}
-	ctx, cancel := context.WithTimeout(ctx, min(timeout, d.options.MaxTimeout))
-	defer cancel()
-	response, failure := d.call(ctx, r, receive)
+	call := newCallContext(ctx, min(timeout, d.options.MaxTimeout))
+	defer call.release()
+	response, failure := d.call(call, r, receive)
 	if failure != nil {
 		return nil, failure
 	}
 	return response, nil
 }
 
-func (d *Dispatcher) call(ctx context.Context, r *Request, receive Receive) (mem.Buffer, *Error) {
+func (d *Dispatcher) call(ctx *callContext, r *Request, receive Receive) (mem.Buffer, *Error) {
 	var (
 		room     [4]*connection // for those tried, on the stack
 		tried    = room[:0]
@@ -135,7 +135,7 @@ func (d *Dispatcher) secondDoor(r *Request, m *member) error {
 }
 
 // attempt sends the call to one instance, which was acquired, and releases it.
-func (d *Dispatcher) attempt(ctx context.Context, r *Request, receive Receive, signer *assertion.Signer, m *member, now time.Time) (mem.Buffer, *Error) {
+func (d *Dispatcher) attempt(ctx *callContext, r *Request, receive Receive, signer *assertion.Signer, m *member, now time.Time) (mem.Buffer, *Error) {
 	defer m.release() // whatever a receiver does
 	if signer == nil {
 		return nil, notSent(codes.Internal, errors.New("there is no assertion key to sign with yet"))
@@ -152,9 +152,9 @@ func (d *Dispatcher) attempt(ctx context.Context, r *Request, receive Receive, s
 	e := &exchange{request: r.Body}
 	e.options = [...]grpc.CallOption{d.codec, d.largest, grpc.Trailer(&e.trailer)}
 	if receive != nil {
-		return d.stream(&callContext{ctx, outgoing}, r, receive, m, client, e)
+		return d.stream(&attemptContext{ctx, outgoing}, r, receive, m, client, e)
 	}
-	err = client.Invoke(&callContext{ctx, outgoing}, r.FullMethod, e, e, e.options[:]...)
+	err = client.Invoke(&attemptContext{ctx, outgoing}, r.FullMethod, e, e, e.options[:]...)
 	switch {
 	case err == nil:
 		m.succeeded()
@@ -165,19 +165,6 @@ func (d *Dispatcher) attempt(ctx context.Context, r *Request, receive Receive, s
 		return nil, d.neverLeft(ctx, m, err)
 	}
 	return nil, d.left(ctx, m, e, err)
-}
-
-// callContext is the context of one attempt: it ends with the call's, and carries our metadata and no other.
-type callContext struct {
-	context.Context
-	outgoing context.Context
-}
-
-func (c *callContext) Value(key any) any {
-	if v := c.outgoing.Value(key); v != nil {
-		return v
-	}
-	return c.Context.Value(key)
 }
 
 // neverLeft judges a call for which no stream could be opened.

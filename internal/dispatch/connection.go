@@ -37,6 +37,14 @@ const (
 	ejectLongest = 30 * time.Second
 )
 
+// Windows of connections: how much an instance may send before what it sent was read. gRPC would begin with less and
+// widen them as it measures the line, to connectionWindow at most; the pings that it measures with cost the edge more
+// than they bring, since every result is read at once.
+const (
+	streamWindow     = 1 << 20
+	connectionWindow = 16 << 20
+)
+
 // endpoint is what tells connections apart. A process has one instance id over all its services, so that they share
 // one connection; the zone is part of it since the address policy judges by zone.
 type endpoint struct{ zone, instance, address, serverName string }
@@ -119,6 +127,8 @@ func (d *Dispatcher) newClient(at endpoint) (*grpc.ClientConn, error) {
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDisableRetry(), // what may be repeated is decided here, not by gRPC
 		grpc.WithUserAgent("sallyport-edge"),
+		grpc.WithStaticStreamWindowSize(streamWindow),
+		grpc.WithStaticConnWindowSize(connectionWindow),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: ejectFirst / 2, Multiplier: 1.6, Jitter: 0.2, MaxDelay: ejectLongest / 3},
 			MinConnectTimeout: connectTimeout,

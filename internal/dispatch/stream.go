@@ -41,7 +41,7 @@ func (d *Dispatcher) Stream(ctx context.Context, r *Request, receive Receive) (m
 var serverStream = &grpc.StreamDesc{ServerStreams: true}
 
 // stream sends the call to one instance and receives its messages.
-func (d *Dispatcher) stream(call *callContext, r *Request, receive Receive, m *member, client *grpc.ClientConn, e *exchange) (mem.Buffer, *Error) {
+func (d *Dispatcher) stream(call *attemptContext, r *Request, receive Receive, m *member, client *grpc.ClientConn, e *exchange) (mem.Buffer, *Error) {
 	// gRPC keeps a stream until its context ends, unless it was read to its end.
 	ctx, cancel := context.WithCancel(call)
 	defer cancel()
@@ -53,7 +53,7 @@ func (d *Dispatcher) stream(call *callContext, r *Request, receive Receive, m *m
 		err = stream.CloseSend()
 	}
 	if !e.left {
-		return nil, d.neverLeft(call.Context, m, err)
+		return nil, d.neverLeft(call.callContext, m, err)
 	}
 	var (
 		response mem.Buffer
@@ -78,7 +78,7 @@ func (d *Dispatcher) stream(call *callContext, r *Request, receive Receive, m *m
 			m.succeeded()
 			return fail(faulty(faultNoResult, errNoResult))
 		case err != nil:
-			return fail(d.left(call.Context, m, e, err))
+			return fail(d.left(call.callContext, m, e, err))
 		}
 		message := e.response
 		e.response, received = nil, true

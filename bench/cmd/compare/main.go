@@ -1,7 +1,9 @@
 // Command compare measures the edge beside what else could stand before a gRPC service, and says which of the project's
 // speed goals hold (bench/README.md).
 //
-//	go run ./bench/cmd/compare [-rounds 7] [-slice 1s] [-only small,large,list,list-openai_strict,micro] [-strict] [-profile DIR]
+//	go run ./bench/cmd/compare [-rounds 21] [-slice 400ms] [-only WHAT,WHAT…] [-strict] [-profile DIR]
+//
+// WHAT is small, large, list, list-openai_strict or micro.
 package main
 
 import (
@@ -20,8 +22,8 @@ import (
 
 func main() {
 	var o harness.Options
-	flag.IntVar(&o.Rounds, "rounds", 7, "how often everything is measured")
-	flag.DurationVar(&o.Slice, "slice", time.Second, "how long one target is measured in a round")
+	flag.IntVar(&o.Rounds, "rounds", 21, "how often everything is measured")
+	flag.DurationVar(&o.Slice, "slice", 400*time.Millisecond, "how long one target is measured in a round")
 	only := flag.String("only", "", "what to measure, of small, large, list, list-openai_strict and micro, separated by commas; empty is all")
 	strict := flag.Bool("strict", false, "fail where a goal is missed by more than a quarter")
 	profile := flag.String("profile", "", "folder for profiles of the edge, which are taken after the measuring")
