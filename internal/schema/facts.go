@@ -201,7 +201,8 @@ func Extensions(file protoreflect.FileDescriptor, visit func(protoreflect.Extens
 	inFile(file)
 }
 
-// unsaid reports a fact about rules that are left to protovalidate anywhere in a graph, what an Any may carry included.
+// unsaid reports a fact about rules that are left to protovalidate anywhere in a graph, what an Any may carry and what a
+// text may hold included.
 func unsaid(root *Node) bool {
 	seen := map[*Node]bool{}
 	var visit func(*Node) bool
@@ -210,7 +211,7 @@ func unsaid(root *Node) bool {
 			return false
 		}
 		seen[n] = true
-		if n.Unsaid || n.Elem != nil && (n.Elem.Unsaid || visit(n.Elem.Node)) {
+		if n.Unsaid || n.Elem != nil && (n.Elem.Unsaid || visit(n.Elem.Node)) || n.Inner != nil && visit(n.Inner) {
 			return true
 		}
 		for i := range n.Properties {

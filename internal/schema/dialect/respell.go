@@ -127,12 +127,28 @@ func (r *respeller) broken(n *schema.Node) *schema.Node {
 		Kind: schema.OpenObject, Title: name, Notes: []string{"Repeats the structure of " + name + ", to any depth."},
 		Deprecated: n.Deprecated,
 	}
-	if r.spelling.closed {
+	switch {
+	case !r.spelling.closed:
+	case acceptsNothing(n):
 		// There is no open object here. What cannot be shown cannot be given.
 		b.Kind, b.Notes = schema.Object, []string{"Repeats the structure of " + name + ", which cannot be given at this depth."}
+	default:
+		// An empty object would be refused, and with it perhaps every call. In a text it can be given whole.
+		b.Kind, b.Form, b.Inner = schema.String, schema.JSONText, n
+		b.Notes = []string{
+			"Repeats the structure of " + name + ", to any depth, with maps as objects and open values as they are.",
+			"Give it as the JSON text of " + texts[n.Kind] + ".",
+		}
 	}
 	r.say(b)
 	return b
+}
+
+// acceptsNothing reports that an object without properties is accepted for certain, protovalidate included.
+func acceptsNothing(n *schema.Node) bool {
+	return !n.Unsaid &&
+		!slices.ContainsFunc(n.Properties, func(p schema.Property) bool { return p.Required || p.UnsaidAbsent }) &&
+		!slices.ContainsFunc(n.Oneofs, func(o schema.Oneof) bool { return o.Required })
 }
 
 // node copies a node by itself: its places still lead to the original's nodes.
@@ -177,6 +193,7 @@ func (r *respeller) closed(c, n *schema.Node) {
 
 var texts = map[schema.Kind]string{
 	schema.Open: "any value", schema.OpenObject: "an object", schema.OpenArray: "an array", schema.AnyMessage: "an object",
+	schema.Object: "an object",
 }
 
 // place copies a place by itself.

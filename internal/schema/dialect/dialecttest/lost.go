@@ -153,7 +153,7 @@ func (w *walk) opened(s schemaObject) (schemaObject, string) {
 }
 
 var (
-	repeats = regexp.MustCompile(`Repeats the structure of \w+, (to any depth|which cannot be given at this depth)\.`)
+	repeats = regexp.MustCompile(`Repeats the structure of \w+, (to any depth|which cannot be given at this depth)[.,]`)
 	asText  = regexp.MustCompile(`Give it as the JSON text of (any value|an object|an array)\.`)
 )
 
@@ -177,8 +177,11 @@ func (w *walk) place(path string, cPlace, sPlace schemaObject) {
 	}
 	switch {
 	case broken:
-		if c["type"] != "object" || s["type"] != "object" || s["properties"] != nil {
+		switch text := s["type"] == "string" && asText.MatchString(words); {
+		case c["type"] != "object" || s["type"] != "object" && !text || s["properties"] != nil:
 			w.fault(path, "a structure is not shown that has none")
+		case s["additionalProperties"] == false && c["required"] != nil:
+			w.fault(path, "nothing can be given, though %v is required", c["required"])
 		}
 		return
 	case asText.MatchString(words) && s["type"] == "string":
