@@ -102,6 +102,9 @@ func documentRegion(t *testing.T, h *house) {
 		generated.Table([]string{"refused", "for example", "and why"}, cells))
 }
 
+// unknownDialect asks for a dialect that does not exist.
+const unknownDialect = `"_meta":{"dev.sallyport/dialect":"esperanto"}`
+
 func messageRegion(t *testing.T, h *house) {
 	var cells [][]string
 	for _, row := range []struct{ what, body string }{
@@ -113,6 +116,7 @@ func messageRegion(t *testing.T, h *house) {
 		{"a method that does not exist", `{"jsonrpc":"2.0","id":1,"method":"tools/wish"}`},
 		{"params of another shape", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}`},
 		{"a cursor that is none of ours", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"x"}}`},
+		{"a dialect that does not exist, whatever the method", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + unknownDialect + `}}`},
 		{"a tool that does not exist, or not for this caller", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}`},
 		{"a tool's name that is no string", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}`},
 		{"arguments that are no object", string(callBody("1", "order", `[]`))},
@@ -159,6 +163,7 @@ func modernRegion(t *testing.T, h *house) {
 	ask("a method in the header that is not the body's, is missing or stands twice", list(""), say("Mcp-Method", "tools/call"))
 	ask("a tool in the header that is not the body's, is missing, is ill-formed or stands twice", call, say("Mcp-Name", "=?base64?!?="))
 	ask("a method that does not exist", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{`+soundMetaOnly+`}}`, asIs)
+	ask("a dialect that does not exist, whatever the method", modernized(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{`+unknownDialect+`}}`), asIs)
 	ask("a posted response", `{"jsonrpc":"2.0","id":1,"result":{}}`, asIs)
 	generated.Region(t, refusalsPage, "modern", generated.Table([]string{"refused", "status", "code", "message"}, cells))
 }
