@@ -9,7 +9,7 @@ import (
 )
 
 // The rows are boundary.md, "Dialects": who names a dialect, and whose naming wins. The double's list says which it was
-// asked for.
+// asked for. A message is judged as an envelope first, then by its method, and then by its dialect.
 func TestHandler_choosesADialect(t *testing.T) {
 	t.Parallel()
 	s := start(t, catalog{{name: "a", spelled: true}}, func(o *mcp.Options) {
@@ -30,6 +30,11 @@ func TestHandler_choosesADialect(t *testing.T) {
 		return all
 	}
 	const unknown = `"error":{"code":-32602,"message":"Unknown dialect: the accepted ones are canonical, flat, openai_strict, anthropic_strict, bedrock_strict, nova, gemini."}`
+	const noMethod = `"error":{"code":-32601,"message":"Method not found."}`
+	const badToken = `"error":{"code":-32602,"message":"The member \"progressToken\" of _meta must be a string or an integer of at most 256 bytes."}`
+	const noMessage = `"error":{"code":-32600,"message":"The member \"jsonrpc\" must be \"2.0\"."}`
+	const noEnvelope = `"error":{"code":-32602,"message":"The params must be an object whose member \"_meta\" is an object with ` +
+		`\"io.modelcontextprotocol/protocolVersion\", a string, and \"io.modelcontextprotocol/clientCapabilities\", an object."}`
 	listed := func(d string) string { return `…"tools":[{"name":"a","dialect":"` + d + `"}]` }
 
 	for _, test := range []struct {
@@ -61,6 +66,10 @@ func TestHandler_choosesADialect(t *testing.T) {
 		{"without a value in the URL", "?dialect", nil, legacy(""), 200, "…" + unknown},
 		{"with something joined to it by a semicolon", "?dialect=flat;x", nil, legacy(""), 200, "…" + unknown},
 		{"unknown on another method", "?dialect=canary", nil, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, 200, "…" + unknown},
+		{"unknown on a method that is none", "?dialect=canary", nil, `{"jsonrpc":"2.0","id":1,"method":"canary"}`, 200, "…" + noMethod},
+		{"unknown beside params of another shape", "?dialect=canary", nil, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}`, 200, "…" + unknown},
+		{"unknown beside a token that cannot be repeated", "?dialect=canary", nil, legacy(`"progressToken":1.5`), 200, "…" + badToken},
+		{"unknown in a message that is none", "?dialect=canary", nil, `{"id":1,"method":"tools/list"}`, 400, "…" + noMessage},
 		{"by the User-Agent", "", map[string]string{"User-Agent": "agent/1.2 (x)"}, legacy(""), 200, listed("gemini")},
 		{"the URL wins over the User-Agent", "?dialect=canonical", map[string]string{"User-Agent": "agent/1.2"}, legacy(""), 200, listed("canonical")},
 		{"another User-Agent", "", map[string]string{"User-Agent": "agents/1.2"}, legacy(""), 200, listed("canonical")},
@@ -68,6 +77,9 @@ func TestHandler_choosesADialect(t *testing.T) {
 		{"modern, none", "", modernHead, modern(""), 200, listed("canonical")},
 		{"modern, by _meta", "", modernHead, modern(`,"dev.sallyport/dialect":"openai_strict"`), 200, listed("openai_strict")},
 		{"modern, unknown", "", modernHead, modern(`,"dev.sallyport/dialect":"canary"`), 400, "…" + unknown},
+		{"modern, unknown on a method that is none", "", map[string]string{"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "canary"},
+			strings.Replace(modern(`,"dev.sallyport/dialect":"canary"`), "tools/list", "canary", 1), 404, "…" + noMethod},
+		{"modern, unknown beside an envelope that lacks something", "?dialect=canary", modernHead, legacy(""), 400, "…" + noEnvelope},
 		{"modern, by the client's name", "", modernHead, modern(`,"io.modelcontextprotocol/clientInfo":{"version":"1","name":"Some Client"}`), 200, listed("flat")},
 		{"modern, the client's name over the User-Agent", "", with(modernHead, "User-Agent", "agent/1"),
 			modern(`,"io.modelcontextprotocol/clientInfo":{"name":"Some Client","version":"1"}`), 200, listed("flat")},
