@@ -35,6 +35,7 @@ service SpelledService {
   rpc Open(google.protobuf.Struct) returns (google.protobuf.Struct) { option (sallyport.tool.v1.tool) = {name: "open"}; }
   rpc Boxed(google.protobuf.Int64Value) returns (google.protobuf.Int64Value) { option (sallyport.tool.v1.tool) = {name: "boxed"}; }
   rpc Need(Needed) returns (Pair) { option (sallyport.tool.v1.tool) = {name: "need"}; }
+  rpc Nest(Nested) returns (Pair) { option (sallyport.tool.v1.tool) = {name: "nest"}; }
   rpc Route(Routed) returns (Pair) { option (sallyport.tool.v1.tool) = {name: "route"}; }
   rpc Fail(Failing) returns (Pair) { option (sallyport.tool.v1.tool) = {name: "fail"}; }
 }
@@ -79,6 +80,12 @@ message Tree { string name = 1; repeated Tree children = 2; map<string, Tree> na
 message Needed {
   string sku = 1 [(google.api.field_behavior) = REQUIRED];
   string note = 2;
+}
+message Nested {
+  string name = 1 [(google.api.field_behavior) = REQUIRED];
+  repeated Nested parts = 2;
+  map<string, Nested> named = 3;
+  map<int32, google.protobuf.Value> facts = 4;
 }
 message Routed {
   string region = 1 [(sallyport.tool.v1.field).header = "Region"];
@@ -175,10 +182,20 @@ type speller struct {
 	t    testing.TB
 	defs map[string]any
 	out  bytes.Buffer
+	// other is set where the text says something else than the canonical arguments: something is given of which the
+	// document says that it cannot be, or a list where the dialect has lists for what canonically is none.
+	other bool
 }
 
 // spelledBy is what a reader of the input schema alone writes to say the canonical arguments.
 func spelledBy(t testing.TB, inputSchema json.RawMessage, canonical string) string {
+	t.Helper()
+	text, _ := spelledOr(t, inputSchema, canonical)
+	return text
+}
+
+// spelledOr is spelledBy, and reports that the dialect cannot say it.
+func spelledOr(t testing.TB, inputSchema json.RawMessage, canonical string) (text string, other bool) {
 	t.Helper()
 	s := &speller{t: t}
 	var document, value any
@@ -199,16 +216,20 @@ func spelledBy(t testing.TB, inputSchema json.RawMessage, canonical string) stri
 	if p, _ := root["properties"].(map[string]any); len(p) == 1 {
 		// Open arguments are the one text of a closed object.
 		if text, _ := p["value"].(map[string]any); isJSONText(text) {
-			return `{"value":` + quote(canonical) + `}`
+			return `{"value":` + quote(canonical) + `}`, false
 		}
 	}
 	s.value(root, value)
-	return s.out.String()
+	return s.out.String(), s.other
 }
 
 func isJSONText(schema map[string]any) bool {
-	description, _ := schema["description"].(string)
-	return strings.Contains(description, "Give it as the JSON text of ")
+	return strings.Contains(description(schema), "Give it as the JSON text of ")
+}
+
+func description(schema map[string]any) string {
+	text, _ := schema["description"].(string)
+	return text
 }
 
 // shown follows references, and leaves the null that stands for absence.
@@ -245,6 +266,7 @@ func (s *speller) value(schema, value any) {
 		case items != nil:
 			s.pairs(items, v)
 		default:
+			s.other = s.other || len(v) > 0 && strings.Contains(description(shown), "cannot be given at this depth")
 			s.object(shown, properties, v)
 		}
 	case []any:
@@ -252,6 +274,7 @@ func (s *speller) value(schema, value any) {
 			s.text(value)
 			return
 		}
+		s.other = s.other || strings.Contains(description(shown)+description(outer), "One object for each entry")
 		s.out.WriteByte('[')
 		for i, item := range v {
 			if i > 0 {
