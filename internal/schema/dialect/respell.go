@@ -28,7 +28,7 @@ func (d Dialect) respell(canonical *schema.Document, s *spelling) *schema.Docume
 	if d == Canonical {
 		return canonical
 	}
-	r := &respeller{spelling: s, copies: map[*schema.Node]*schema.Node{}}
+	r := newRespeller(s)
 	root := r.place(canonical.Place())
 	if s.closed && canonical.Root().Kind != schema.Object {
 		// The arguments are an object, and an open one cannot be had: its text is the one property.
@@ -51,6 +51,15 @@ func (d Dialect) respell(canonical *schema.Document, s *spelling) *schema.Docume
 type respeller struct {
 	spelling *spelling
 	copies   map[*schema.Node]*schema.Node
+	// written are the types that were written out, and size is what that took so far.
+	written map[*schema.Node]bool
+	size    int
+	// texts spells what stands within sentences.
+	texts *respeller
+}
+
+func newRespeller(s *spelling) *respeller {
+	return &respeller{spelling: s, copies: map[*schema.Node]*schema.Node{}, written: map[*schema.Node]bool{}}
 }
 
 // shared copies a node with all that it leads to. What leads to one node in the original does so in the copy.
@@ -91,26 +100,24 @@ func (c *chain) holds(n *schema.Node) bool {
 // and so are those to types that were written out before, from when the document is as large as it may be: the deepest
 // ones, that is.
 func (r *respeller) spread(root *schema.Place) {
-	seen := map[*schema.Node]bool{}
-	size := 0
 	queue := []slot{{root, nil}}
 	for len(queue) > 0 {
 		s := queue[0]
 		queue = queue[1:]
 		n := s.place.Node
-		if n.Type != "" && (s.within.holds(n) || seen[n] && size > inlineBudget) {
+		if n.Type != "" && (s.within.holds(n) || r.written[n] && r.size > inlineBudget) {
 			s.place.Node = r.broken(n)
-			size += schema.Cost(s.place, &r.spelling.style)
+			r.size += schema.Cost(s.place, &r.spelling.style)
 			continue
 		}
 		within := s.within
 		if n.Type != "" {
-			seen[n] = true
+			r.written[n] = true
 			within = &chain{n, within}
 		}
 		s.place.Node = r.node(n)
 		s.place.Node.Type = "" // nothing refers to it
-		size += schema.Cost(s.place, &r.spelling.style)
+		r.size += schema.Cost(s.place, &r.spelling.style)
 		for _, p := range places(s.place.Node) {
 			queue = append(queue, slot{p, within})
 		}

@@ -3,9 +3,11 @@ package dialect_test
 import (
 	"bytes"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
 	"github.com/sallyport-dev/sallyport/internal/gate"
@@ -151,32 +153,47 @@ func TestDialects_roundTrip(t *testing.T) {
 			mutant, _ := drawer.Mutants(rt, arguments)
 			documents = append(documents, mutant)
 		}
+		canonically := spelling{dialect.Canonical, canonical, reference, neutral(t, canonical)}
 		for _, d := range dialect.All() {
 			doc := d.Input(canonical)
 			g, err := gate.Compile(doc)
 			if err != nil {
 				rt.Fatalf("%s: %v", d, err)
 			}
+			c := spelling{d, doc, g, neutral(t, doc)}
 			for _, document := range documents {
-				checkSpelling(t, rt, d, doc, canonical, g, reference, document)
+				c.check(rt, canonically, document)
 			}
 		}
 	})
 }
 
-func checkSpelling(
-	t *testing.T, rt *rapid.T, d dialect.Dialect, doc, canonical *schema.Document, g, reference *gate.Gate, document string,
-) {
+// spelling is a document in a dialect with its judges.
+type spelling struct {
+	d       dialect.Dialect
+	doc     *schema.Document
+	gate    *gate.Gate
+	neutral func(arguments []byte) bool
+}
+
+// neutral judges by a document as a validator that nobody here wrote does. It is slow to compile, and often not needed.
+func neutral(t *testing.T, doc *schema.Document) func(arguments []byte) bool {
+	validator := sync.OnceValue(func() *jsonschema.Schema { return schematest.Validator(t, doc.JSON()) })
+	return func(arguments []byte) bool { return schematest.Accepts(t, validator(), arguments) }
+}
+
+func (c spelling) check(rt *rapid.T, canonical spelling, document string) {
 	if strings.TrimSpace(document) == "null" {
 		document = "{}" // null arguments are none
 	}
-	want, refusal := reference.Judge([]byte(document))
+	want, refusal := canonical.gate.Judge([]byte(document))
 	v, err := schematest.Parse([]byte(document))
 	if err != nil {
 		rt.Fatal(err)
 	}
-	spelled, hidden := spelledArguments(doc, canonical, v)
-	got, no := g.Judge(spelled)
+	spelled, hidden := spelledArguments(c.doc, canonical.doc, v)
+	got, no := c.gate.Judge(spelled)
+	d, doc := c.d, c.doc
 	switch {
 	case hidden && (refusal != nil || d == dialect.OpenAIStrict): // it says something else in the dialect
 	case refusal != nil && no == nil:
@@ -190,11 +207,13 @@ func checkSpelling(
 	case !bytes.Equal(got.Wire, want.Wire) || got.RulesRemain != want.RulesRemain:
 		rt.Fatalf("%s makes another request of %s: %x, want %x", d, spelled, got.Wire, want.Wire)
 	default:
-		again, no := reference.Judge(dialect.Canonicalize(doc, spelled))
+		again, no := canonical.gate.Judge(dialect.Canonicalize(doc, spelled))
 		if no != nil || !bytes.Equal(again.Wire, want.Wire) {
 			rt.Fatalf("%s: the inverse of %s is %s", d, spelled, dialect.Canonicalize(doc, spelled))
 		}
-		if d != dialect.Gemini && !schematest.Accepts(t, schematest.Validator(t, doc.JSON()), spelled) {
+		// Of a few texts it thinks otherwise than protovalidate: of some email addresses, for one. It does so canonically,
+		// too.
+		if d != dialect.Gemini && !c.neutral(spelled) && canonical.neutral([]byte(document)) {
 			rt.Fatalf("%s: a neutral judge refuses %s\n%s", d, spelled, doc.JSON())
 		}
 	}

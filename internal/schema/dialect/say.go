@@ -9,12 +9,13 @@ import (
 
 // say ends a node's words with a sentence for each constraint that the dialect has no keyword for.
 func (r *respeller) say(n *schema.Node) {
-	n.Notes = append(n.Notes, unsaid(n, &r.spelling.style)...)
+	n.Notes = append(n.Notes, r.unsaid(n)...)
 }
 
-// unsaid are the sentences for what a style does not say of a node.
-func unsaid(n *schema.Node, s *schema.Style) []string {
+// unsaid are the sentences for what the dialect's style does not say of a node.
+func (r *respeller) unsaid(n *schema.Node) []string {
 	var notes []string
+	s := &r.spelling.style
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	if n.Deprecated && !s.Has("deprecated") {
 		add("Deprecated.")
@@ -31,7 +32,7 @@ func unsaid(n *schema.Node, s *schema.Style) []string {
 			}
 		}
 		if !s.Has("additionalProperties") {
-			add("The keys are yours to choose. Each value follows this JSON Schema: %s", embedded(n.Elem))
+			add("The keys are yours to choose. Each value follows this JSON Schema: %s", r.embedded(n.Elem))
 		}
 		counted(add, n, s.Has("minProperties"), s.Has("maxProperties"), "entry", "entries")
 	case schema.Pairs:
@@ -161,11 +162,14 @@ func (r *respeller) unsayable(root *schema.Node) {
 	}
 }
 
-// embedded is a place's schema as a text, written without references.
-func embedded(p *schema.Place) string {
-	r := &respeller{spelling: &spellings[Flat]}
-	root := r.place(p)
-	r.spread(root)
+// embedded is a place's schema as a text, written without references. All such texts of a document share one budget:
+// many maps of one large type are as good as many places of it.
+func (r *respeller) embedded(p *schema.Place) string {
+	if r.texts == nil {
+		r.texts = newRespeller(&spellings[Flat])
+	}
+	root := r.texts.place(p)
+	r.texts.spread(root)
 	return schema.Spell(root, &spellings[Flat].style)
 }
 
