@@ -155,7 +155,7 @@ func TestResults_concurrentFirstUse(t *testing.T) {
 // TestResults_allocate demands that a warm buffer is all that a response needs, whatever it holds.
 func TestResults_allocate(t *testing.T) {
 	if raceEnabled {
-		t.Skip("the race detector lets pools forget")
+		t.Skip("SKIP: the race detector lets pools forget")
 	}
 	wires := map[string][]byte{
 		"proto3": join(text(1, "a \"b\""), nested(17, nested(31, text(1, "x")), nested(31)), nested(17, varint(6, 1)), text(25, "\x01\x02"), varint(25, 3), text(60, "hidden"),
