@@ -8,6 +8,7 @@ BUF         := tools/node_modules/.bin/buf
 endif
 GOTESTSUM   := go run gotest.tools/gotestsum@v1.13.0
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+EXHAUSTIVE := go run github.com/nishanths/exhaustive/cmd/exhaustive@v0.17.1
 TESTFLAGS   ?=
 PACKAGES    ?= ./...
 
@@ -71,6 +72,7 @@ lint: tools/node_modules/.stamp ## check Go and proto sources
 	@test -z "$$(gofmt -l $$(git ls-files '*.go' ':!gen' ':!bench/gen'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go' ':!gen' ':!bench/gen'); exit 1; }
 	go vet ./...
 	$(STATICCHECK) $$(go list ./... | grep -v /gen/)
+	$(EXHAUSTIVE) -d -typeonly 'dialect\.Dialect$$' $$(go list ./... | grep -v /gen/)
 	$(BUF) lint
 	$(BUF) format --diff --exit-code api
 	$(BUF) format --diff --exit-code bench/proto
