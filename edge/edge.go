@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"buf.build/go/protovalidate"
@@ -239,11 +240,16 @@ func clientDialects(configured []*configv1.ClientDialect) (map[string]dialect.Di
 	for _, c := range dialect.Clients() {
 		all[c.Name] = c.Dialect
 	}
+	seen := make(map[string]bool)
 	for i, c := range configured {
+		if seen[c.GetClient()] {
+			return nil, fmt.Errorf("client_dialects[%d].client: %q stands twice: give each client one dialect", i, c.GetClient())
+		}
+		seen[c.GetClient()] = true
 		d, ok := dialect.Parse(c.GetDialect())
 		if !ok {
-			return nil, fmt.Errorf("client_dialects[%d].dialect: there is no dialect %q: want one of %q", i, c.GetDialect(),
-				dialect.Names())
+			return nil, fmt.Errorf("client_dialects[%d].dialect: there is no dialect %q: want one of %s", i, c.GetDialect(),
+				strings.Join(unchanging(), ", "))
 		}
 		if d.ChangesArguments() {
 			return nil, fmt.Errorf("client_dialects[%d].dialect: %s changes how arguments are spelled, so that a request must "+
@@ -252,6 +258,16 @@ func clientDialects(configured []*configv1.ClientDialect) (map[string]dialect.Di
 		all[c.GetClient()] = d
 	}
 	return all, nil
+}
+
+// unchanging are the names of the dialects that leave arguments as they are.
+func unchanging() (names []string) {
+	for _, d := range dialect.All() {
+		if !d.ChangesArguments() {
+			names = append(names, d.String())
+		}
+	}
+	return names
 }
 
 // textLimits hold JSON texts within arguments to what the arguments themselves are held to.

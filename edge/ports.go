@@ -71,16 +71,10 @@ type tool struct {
 func (t tool) ResultType() string { return string(t.Tool.Result.FullName()) }
 func (t tool) Online() bool       { return t.Entry.Online }
 
-func (t tool) Progress() bool         { return t.Tool.Progress }
-func (t tool) Capabilities() []string { return t.Tool.Capabilities }
-
-// Headers are those of the document that the caller reads: dialects that cannot say it ask for none.
-func (t tool) Headers() []schema.Header {
-	if !t.dialect.AsksForHeaders() {
-		return nil
-	}
-	return t.Tool.Headers
-}
+func (t tool) Progress() bool           { return t.Tool.Progress }
+func (t tool) Capabilities() []string   { return t.Tool.Capabilities }
+func (t tool) Headers() []schema.Header { return t.Tool.Headers }
+func (t tool) AsksForHeaders() bool     { return t.dialect.AsksForHeaders() }
 
 func (t tool) Judge(arguments []byte) ([]byte, *mcp.Refusal, error) {
 	plan, err := t.CallPlan(t.dialect)

@@ -77,6 +77,7 @@ func (c *compiler) object(n *schema.Node, md protoreflect.MessageDescriptor) (*o
 			return nil, fmt.Errorf("%s: %w", p.Name, err)
 		}
 		compiled.nullable = p.Nullable
+		c.gate.nullable = c.gate.nullable || p.Nullable
 		o.nullable = o.nullable || p.Nullable
 		compiled.step = len(c.names)
 		c.names = append(c.names, p.Name)

@@ -15,6 +15,8 @@ type Gate struct {
 	root body
 	// names are the steps of paths; they grow when a type within an Any is compiled.
 	names atomic.Pointer[[]string]
+	// nullable says that the document wants every property, and null for one that is not given.
+	nullable bool
 }
 
 // Request is what accepted arguments have become.

@@ -21,13 +21,16 @@ func (t *jsonText) body(j *judge) {
 	}
 	s, _ := j.str()
 	text := bytes.Clone(s) // the strings within are read through the same memory
-	if t.limits.Document(text) != nil {
+	// What is deep within the arguments goes on from there: canonically it would be as deep, or less.
+	limits := t.limits
+	limits.Depth -= max(0, len(j.path)-1)
+	if limits.Document(text) != nil {
 		j.problem(0, "must be the text of one strict JSON document")
 		return
 	}
 	outside := j.cursor
-	j.cursor = cursor{text: text, unquoted: outside.unquoted}
+	j.cursor, j.inText = cursor{text: text, unquoted: outside.unquoted}, true
 	t.inner.body(j)
 	outside.unquoted = j.unquoted
-	j.cursor = outside
+	j.cursor, j.inText = outside, false
 }

@@ -15,6 +15,8 @@ type judge struct {
 	gate *Gate
 	// remain says that a place with rules was passed that the document cannot say.
 	remain bool
+	// inText says that what is judged stands in a JSON text, where everything is spelled canonically.
+	inText bool
 	path   []step
 	sets   []uint64
 	// scalars are those that must not come twice, one after the other.
@@ -55,7 +57,7 @@ func (j *judge) release() {
 		cap(j.scalars) > maxPooled {
 		return
 	}
-	j.gate, j.text, j.at, j.broken, j.remain, j.missing = nil, nil, 0, false, false, 0
+	j.gate, j.text, j.at, j.broken, j.remain, j.inText, j.missing = nil, nil, 0, false, false, false, 0
 	j.bytes, j.long, j.path, j.sets = j.bytes[:0], j.long[:0], j.path[:0], j.sets[:0]
 	j.scalars = j.scalars[:0]
 	if j.known != nil {
@@ -107,7 +109,7 @@ func (j *judge) where() string {
 // mismatch notes a value of the wrong type and passes it.
 func (j *judge) mismatch(n *schema.Node) {
 	text := "must be " + wanted(n)
-	if j.peek() == 'n' {
+	if j.peek() == 'n' && (!j.gate.nullable || j.inText) {
 		text += "; to give none, leave it out"
 	}
 	j.problem(0, text)

@@ -117,7 +117,11 @@ func (o *object) whole(j *judge, seen, nulls, undeclared int) {
 		for missing := required &^ (j.sets[seen+w] | j.sets[nulls+w]); missing != 0; missing &= missing - 1 {
 			i := w*64 + bits.TrailingZeros64(missing)
 			j.push(o.properties[i].step, i)
-			j.problem(0, "is required")
+			if o.properties[i].nullable {
+				j.problem(0, "is required; to give none, give null")
+			} else {
+				j.problem(0, "is required")
+			}
 			j.pop()
 		}
 	}

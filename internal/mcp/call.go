@@ -35,7 +35,7 @@ func (x *exchange) callTool() *answer {
 	}
 	x.tool = tool
 	if headers := tool.Headers(); headers != nil && x.era.routed {
-		if refusal := x.checkHeaders(headers); refusal != nil {
+		if refusal := x.checkHeaders(headers, tool.AsksForHeaders()); refusal != nil {
 			return refusal
 		}
 	}

@@ -22,7 +22,7 @@ func (x *exchange) chooseDialect() *answer {
 		return x.takeDialect(name)
 	}
 	if len(x.h.options.Dialects) > 0 {
-		x.dialect = x.h.options.Dialects[x.clientName()]
+		x.dialect = x.clientDialect()
 	}
 	return nil
 }
@@ -64,16 +64,19 @@ var unknownDialect = &problem{
 	message: "Unknown dialect: the accepted ones are " + strings.Join(dialect.Names(), ", ") + ".",
 }
 
-// clientName is what the client calls itself: in `_meta`, else the product of its User-Agent.
-func (x *exchange) clientName() string {
+// clientDialect is what is configured for the client by what it calls itself: in `_meta`, else the product of its
+// User-Agent. Products have no blanks (RFC 9110, 10.1.5), but some clients' names do, so that all before the slash comes
+// first.
+func (x *exchange) clientDialect() dialect.Dialect {
 	if info := x.message.params.meta.clientInfo; info.Kind() == '{' {
 		if name := unquoteString(memberOf(info, "name")); name != nil {
-			return string(name)
+			return x.h.options.Dialects[string(name)]
 		}
 	}
-	product := x.r.UserAgent()
-	if i := strings.IndexAny(product, "/ "); i >= 0 {
-		product = product[:i]
+	name, _, _ := strings.Cut(x.r.UserAgent(), "/")
+	if d, ok := x.h.options.Dialects[name]; ok {
+		return d
 	}
-	return product
+	product, _, _ := strings.Cut(name, " ")
+	return x.h.options.Dialects[product]
 }

@@ -72,6 +72,8 @@ func TestHandler_choosesADialect(t *testing.T) {
 		{"unknown in a message that is none", "?dialect=canary", nil, `{"id":1,"method":"tools/list"}`, 400, "…" + noMessage},
 		{"by the User-Agent", "", map[string]string{"User-Agent": "agent/1.2 (x)"}, legacy(""), 200, listed("gemini")},
 		{"the URL wins over the User-Agent", "?dialect=canonical", map[string]string{"User-Agent": "agent/1.2"}, legacy(""), 200, listed("canonical")},
+		{"a User-Agent with a blank in its name", "", map[string]string{"User-Agent": "Some Client/1.2 (x)"}, legacy(""), 200, listed("flat")},
+		{"a User-Agent without a version", "", map[string]string{"User-Agent": "agent (x)"}, legacy(""), 200, listed("gemini")},
 		{"another User-Agent", "", map[string]string{"User-Agent": "agents/1.2"}, legacy(""), 200, listed("canonical")},
 
 		{"modern, none", "", modernHead, modern(""), 200, listed("canonical")},

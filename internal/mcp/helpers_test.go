@@ -51,6 +51,7 @@ func (t *tool) Online() bool       { return !t.offline }
 func (t *tool) Progress() bool           { return t.progress != nil }
 func (t *tool) Capabilities() []string   { return t.capabilities }
 func (t *tool) Headers() []schema.Header { return t.headers }
+func (t *tool) AsksForHeaders() bool     { return true }
 
 func (t *tool) Judge(arguments []byte) ([]byte, *mcp.Refusal, error) {
 	if t.judge == nil {

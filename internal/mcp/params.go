@@ -47,11 +47,14 @@ func headerText(values []string) (text []byte, ok bool) {
 
 // checkHeaders holds the headers that repeat arguments against the arguments (mcp-protocol.md 2.6). Headers that the
 // tool does not declare are nobody's business.
-func (x *exchange) checkHeaders(headers []schema.Header) *answer {
+func (x *exchange) checkHeaders(headers []schema.Header, asked bool) *answer {
 	for i := range headers {
 		h := &headers[i]
 		name := http.CanonicalHeaderKey(headerPrefix + h.Name)
 		values := x.r.Header[name]
+		if !asked && len(values) == 0 {
+			continue
+		}
 		value := find(x.message.params.arguments, h.Path)
 		switch value.Kind() {
 		case 0, 'n', '{', '[':

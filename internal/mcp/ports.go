@@ -50,6 +50,9 @@ type Tool interface {
 	// Headers are the properties that callers of the modern era repeat in headers, for whoever routes requests by them;
 	// nil for none.
 	Headers() []schema.Header
+	// AsksForHeaders says that the document that the caller reads asks for them. Where it does not, callers send none; what
+	// they send is compared all the same.
+	AsksForHeaders() bool
 	// Judge turns arguments, which are one JSON object that the strict decoder read, into the request on the wire, or
 	// refuses them. An error is a fault of ours.
 	Judge(arguments []byte) (request []byte, refusal *Refusal, err error)

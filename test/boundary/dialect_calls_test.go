@@ -197,7 +197,7 @@ func TestDialects_refuseWrongSpellings(t *testing.T) {
 		arguments string
 		says      string
 	}{
-		{"an omitted property", dialect.OpenAIStrict, "need", `{"sku":"CANARY"}`, "note: is required"},
+		{"an omitted property", dialect.OpenAIStrict, "need", `{"sku":"CANARY"}`, "note: is required; to give none, give null"},
 		{"an omitted required property", dialect.OpenAIStrict, "need", `{"note":null}`, "sku: is required"},
 		{"null on a required property", dialect.OpenAIStrict, "need", `{"sku":null,"note":"CANARY"}`, "sku: must be a string"},
 		{"null under an undeclared name", dialect.OpenAIStrict, "need", `{"sku":"x","note":null,"CANARY":null}`, "1 undeclared property; accepted: sku, note"},
@@ -223,6 +223,8 @@ func TestDialects_refuseWrongSpellings(t *testing.T) {
 		{"two texts", dialect.BedrockStrict, "fail", `{"object":"{}{}"}`, noText},
 		{"an empty text", dialect.OpenAIStrict, "fail", text(``), noText},
 		{"a text too deep", dialect.OpenAIStrict, "fail", text(`{"CANARY":` + nested("[", "", "]", 200) + `}`), noText},
+		{"a text too deep where it stands", dialect.AnthropicStrict, "nest",
+			`{"name":"x","facts":[{"key":"1","value":` + quote(nested("[", "", "]", 99)) + `}]}`, "must be the text of one strict JSON document"},
 		{"a text with a number too long", dialect.OpenAIStrict, "fail", text(`{"a":` + strings.Repeat("8675309", 200) + `}`), noText},
 		{"a text that begins with a byte order mark", dialect.OpenAIStrict, "fail", text("\ufeff{}"), noText},
 		{"a text with an unpaired surrogate", dialect.OpenAIStrict, "fail", text(`{"a":"\ud800CANARY"}`), noText},
@@ -236,7 +238,11 @@ func TestDialects_refuseWrongSpellings(t *testing.T) {
 	} {
 		t.Run(row.d.String()+" "+row.name, func(t *testing.T) {
 			for _, version := range eras {
-				refusedOurWay(t, h.in(t).callIn(version, row.d, row.tool, row.arguments), row.says)
+				got := h.in(t).callIn(version, row.d, row.tool, row.arguments)
+				refusedOurWay(t, got, row.says)
+				if said := got.toolError(); row.d == dialect.OpenAIStrict && strings.Contains(said, "leave it out") {
+					t.Errorf("it advises to leave out what must stand: %q", said)
+				}
 			}
 		})
 	}
@@ -282,7 +288,8 @@ func TestDialects_whatAServiceRepeatsIsRedacted(t *testing.T) {
 	}
 }
 
-// Arguments are repeated in headers where the document asks for it, and only there.
+// Arguments are repeated in headers where the document asks for it. Elsewhere they need not be, but a header that says
+// otherwise than the argument would lead whoever routes by it astray.
 func TestDialects_headersAreDemandedByTheDocument(t *testing.T) {
 	h := newSpelledHouse(t)
 	asked := 0
@@ -298,7 +305,7 @@ func TestDialects_headersAreDemandedByTheDocument(t *testing.T) {
 			for _, row := range []struct {
 				header  string
 				refused bool
-			}{{"", asks}, {"Mcp-Param-Region: us", asks}, {"Mcp-Param-Region: eu", false}} {
+			}{{"", asks}, {"Mcp-Param-Region: us", true}, {"Mcp-Param-Region: eu", false}} {
 				var lines []string
 				if row.header != "" {
 					lines = append(lines, row.header)

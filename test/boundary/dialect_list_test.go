@@ -204,7 +204,7 @@ func TestDialects_unknownOnesAreRefused(t *testing.T) {
 func TestDialects_configuredOnesAreChecked(t *testing.T) {
 	etcd := etcdtest.New(t)
 	for _, row := range []struct{ name, want string }{
-		{"Flat", "there is no dialect"},
+		{"Flat", "there is no dialect \"Flat\": want one of canonical, flat, nova, gemini"},
 		{"", "at least 1 char"},
 		{"openai_strict", "changes how arguments are spelled"},
 		{"anthropic_strict", "changes how arguments are spelled"},
@@ -226,4 +226,16 @@ func TestDialects_configuredOnesAreChecked(t *testing.T) {
 			}
 		})
 	}
+	t.Run("twice", func(t *testing.T) {
+		cfg := &configv1.EdgeConfig{ClientDialects: []*configv1.ClientDialect{
+			{Client: "one", Dialect: "flat"}, {Client: "one", Dialect: "nova"},
+		}}
+		e, err := edge.New(t.Context(), edge.WithConfig(cfg), edge.WithEtcd(etcd.NewClient(), ""))
+		if err == nil {
+			_ = e.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), `client_dialects[1].client: "one" stands twice`) {
+			t.Errorf("a client with two dialects: %v", err)
+		}
+	})
 }

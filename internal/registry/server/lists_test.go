@@ -263,6 +263,12 @@ func TestGetTool(t *testing.T) {
 			t.Errorf("in %s: %s", d, got)
 		}
 	}
+	gemini := dialect.Gemini.ToolName(name)
+	if spelled, err := h.client.GetTool(h.as("system"), &registryv1.GetToolRequest{Name: gemini, Dialect: "gemini"}); err != nil || spelled.GetTool().GetName() != name {
+		t.Errorf("by %q, as gemini spells it: %v, %v", gemini, spelled, err)
+	}
+	_, err = h.client.GetTool(h.as("system"), &registryv1.GetToolRequest{Name: "_" + name, Dialect: "flat"})
+	wantError(t, err, codes.NotFound, "_"+name)
 	_, err = h.client.GetTool(h.as("system"), &registryv1.GetToolRequest{Name: name, Dialect: "Flat"})
 	wantError(t, err, codes.InvalidArgument, append(dialect.Names(), "no dialect")...)
 	byAlias, err := h.client.GetTool(h.as("app"), &registryv1.GetToolRequest{Name: "place_order"})

@@ -71,7 +71,12 @@ func (s *Server) GetTool(ctx context.Context, req *registryv1.GetToolRequest) (*
 	}
 	missing := status.Errorf(codes.NotFound, "no tool %q is known to you", req.GetName())
 	view := s.o.Watcher.View()
-	functions, err := s.functions(ctx, view, req.GetName())
+	name := req.GetName()
+	functions, err := s.functions(ctx, view, name)
+	if canonical := spelling.CanonicalName(name); err == nil && len(functions) == 0 && canonical != name {
+		name = canonical
+		functions, err = s.functions(ctx, view, name)
+	}
 	if err != nil {
 		return nil, statusOf(err)
 	}
@@ -88,7 +93,7 @@ func (s *Server) GetTool(ctx context.Context, req *registryv1.GetToolRequest) (*
 			return nil, statusOf(err)
 		}
 		for _, t := range service.Tools {
-			if t.Method != method || t.Name != req.GetName() && t.Alias != req.GetName() {
+			if t.Method != method || t.Name != name && t.Alias != name {
 				continue
 			}
 			if found != nil {
