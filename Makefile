@@ -8,7 +8,7 @@ BUF         := tools/node_modules/.bin/buf
 endif
 GOTESTSUM   := go run gotest.tools/gotestsum@v1.13.0
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
-EXHAUSTIVE := go run github.com/nishanths/exhaustive/cmd/exhaustive@v0.17.1
+EXHAUSTIVE  := go run github.com/nishanths/exhaustive/cmd/exhaustive@v0.17.1
 TESTFLAGS   ?=
 PACKAGES    ?= ./...
 
