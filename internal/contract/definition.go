@@ -30,9 +30,10 @@ func (t *Tool) DefinitionIn(d dialect.Dialect, publishedName string) []byte {
 	b.WriteString(`,"title":`)
 	writeString(&b, t.Title)
 	b.WriteString(`,"description":`)
-	writeString(&b, t.Description)
+	input := d.Input(t.Input)
+	writeString(&b, input.Complete(t.Description))
 	b.WriteString(`,"inputSchema":`)
-	b.Write(d.Input(t.Input).JSON())
+	b.Write(input.JSON())
 	if t.Output != nil {
 		b.WriteString(`,"outputSchema":`)
 		b.Write(d.Output(t.Output).JSON())

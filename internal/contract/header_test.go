@@ -9,6 +9,7 @@ import (
 
 	"github.com/sallyport-dev/sallyport/internal/contract"
 	"github.com/sallyport-dev/sallyport/internal/schema"
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 )
 
 // TestCompile_headers has a tool whose callers repeat arguments in headers.
@@ -170,5 +171,31 @@ option (sallyport.tool.v1.`+option+`) = {required_client_capabilities: ["roots",
 				wantConflict(t, conflicts(t, s), "acme.S/Find", refused)
 			}
 		})
+	}
+}
+
+// The outermost object has no description in nova. What it demands as a whole stands in the tool's.
+func TestDefinitionIn_saysInTheToolsDescriptionWhatTheSchemaCannot(t *testing.T) {
+	tool := one(t, `
+import "buf/validate/validate.proto";
+message In {
+  option (buf.validate.message).cel = {id: "in.differ", message: "a must differ from b", expression: "this.a != this.b"};
+  string a = 1;
+  string b = 2;
+}
+message Out { string a = 1; }
+service S {
+  // Finds it.
+  rpc Find(In) returns (Out) { option (sallyport.tool.v1.tool) = {}; }
+}`)
+	for _, d := range dialect.All() {
+		definition := string(tool.DefinitionIn(d, "find"))
+		want := `"description":"Finds it."`
+		if d == dialect.Nova {
+			want = `"description":"Finds it. About the arguments: a must differ from b. No other properties are accepted."`
+		}
+		if !strings.Contains(definition, want) || !strings.Contains(definition, "a must differ from b") {
+			t.Errorf("in %s: %s", d, definition)
+		}
 	}
 }

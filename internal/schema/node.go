@@ -170,6 +170,8 @@ type Document struct {
 	profile Profile
 	unsaid  bool
 	headers []Header
+	// aside is what the document cannot say of its outermost object.
+	aside string
 	// openAtRoot is set where a dialect cannot say that the root is closed.
 	openAtRoot bool
 }

@@ -1,5 +1,7 @@
 package schema
 
+import "slices"
+
 // Style says which part of JSON Schema a document is written in. The zero value is the whole of it, as the canonical
 // document is written. A keyword that a style lacks is left out: whoever chooses the style says in the nodes' Notes what
 // is lost with it.
@@ -79,12 +81,33 @@ func (d *Document) Respell(root *Place, s *Style, judged bool) *Document {
 		other.root = root
 		other.unsaid = unsaid(root.Node)
 	}
+	if !s.HasAtRoot("description") {
+		other.aside = aside(root, s)
+	}
 	// A sentence says it too.
 	other.openAtRoot = !s.HasAtRoot("additionalProperties") && !s.HasAtRoot("description")
 	if !s.Has("x-mcp-header") {
 		other.headers = nil
 	}
 	return &other
+}
+
+// aside are the sentences of the outermost object, where the document cannot say them itself. What the author says of the
+// message is not among them: the tool has words of its own.
+func aside(root *Place, s *Style) string {
+	notes := slices.Concat(root.Node.Notes, root.Notes)
+	if root.Node.Kind == Object && !root.Node.Loose && !s.HasAtRoot("additionalProperties") {
+		notes = append(notes, "No other properties are accepted.")
+	}
+	return withNotes("", notes)
+}
+
+// Complete ends the description of a tool with what the document cannot say of the arguments as a whole.
+func (d *Document) Complete(description string) string {
+	if d.aside == "" {
+		return description
+	}
+	return withNotes(description, []string{"About the arguments: " + d.aside})
 }
 
 // OpenAtRoot reports that the document does not say that its outermost object is closed, though it is.

@@ -266,7 +266,6 @@ func (s *speller) value(schema, value any) {
 		case items != nil:
 			s.pairs(items, v)
 		default:
-			s.other = s.other || len(v) > 0 && strings.Contains(description(shown), "cannot be given at this depth")
 			s.object(shown, properties, v)
 		}
 	case []any:

@@ -65,9 +65,13 @@ func TestLists_showWhatTheCallerReaches(t *testing.T) {
 				"other-app": {"app-api", "app.acme-org.other"},
 			}
 			for machine, want := range rows {
-				eventually(t, machine+" sees its zones", func() bool {
+				eventually(t, machine+" sees its zones and the instances in them", func() bool {
 					r, err := h.client.ListZones(h.as(machine), &registryv1.ListZonesRequest{})
-					return err == nil && len(r.GetZones()) == len(want)
+					if err != nil || len(r.GetZones()) != len(want) {
+						return false
+					}
+					i, err := h.client.ListInstances(h.as(machine), &registryv1.ListInstancesRequest{})
+					return err == nil && len(i.GetInstances()) == len(want)
 				})
 				zones, err := h.client.ListZones(h.as(machine), &registryv1.ListZonesRequest{})
 				got := pick(zones.GetZones(), (*registryv1.ZoneSummary).GetZone)

@@ -1,6 +1,8 @@
 package dialect_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/sallyport-dev/sallyport/internal/gate"
@@ -9,8 +11,7 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/schema/schematest"
 )
 
-// TestDialects_whatIsNotShownIsJudged: where a dialect cannot show a message, no rule of it is waived. An empty object
-// stands for a message that may be empty; one that may not is given as its text, which its own rules judge.
+// Where a closed dialect cannot show a message, it is given whole, as its text, which the message's own rules judge.
 func TestDialects_whatIsNotShownIsJudged(t *testing.T) {
 	for _, row := range []struct {
 		name, proto string
@@ -18,7 +19,7 @@ func TestDialects_whatIsNotShownIsJudged(t *testing.T) {
 		refused     []string
 		remain      bool
 	}{
-		{"nothing is required", `message M { string a = 1; M m = 2; }`, []string{`{"m":{}}`, `{"a":"x"}`}, []string{`{"m":{"m":{}}}`, `{"m":"{}"}`}, false},
+		{"nothing is required", `message M { string a = 1; M m = 2; }`, []string{`{"m":"{}"}`, `{"m":"{\"a\":\"y\",\"m\":{\"m\":{}}}"}`, `{"a":"x"}`}, []string{`{"m":{}}`, `{"m":"{\"b\":1}"}`}, false},
 		{
 			"a property", `message M { string a = 1 [(google.api.field_behavior) = REQUIRED]; M m = 2; map<string, int32> n = 3; }`,
 			[]string{`{"a":"x","m":"{\"a\":\"y\",\"m\":{\"a\":\"\"},\"n\":{\"k\":1}}"}`},
@@ -62,5 +63,48 @@ func TestDialects_whatIsNotShownIsJudged(t *testing.T) {
 				checkRules(t, canonical, true)
 			})
 		}
+	}
+}
+
+// Whoever reads that a structure is repeated finds out which one that is.
+func TestDialects_repeatedStructuresAreNamed(t *testing.T) {
+	recursive, _, err := schema.Input(schematest.Message(t, `message M { Node tree = 1; Node again = 2; } message Node { string name = 1; Node next = 2; }`), schema.Profile{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := `message M { Wide a = 1; Wide b = 2; Wide c = 3; Wide d = 4; } message Wide { string first = 1;`
+	for i := 2; i < 400; i++ {
+		large += fmt.Sprintf(` string field_number_%d = %d;`, i, i)
+	}
+	wide, _, err := schema.Input(schematest.Message(t, large+`}`), schema.Profile{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d, name := range map[dialect.Dialect]string{
+		dialect.Flat: `"title":"%s"`, dialect.AnthropicStrict: `"title":"%s"`, dialect.BedrockStrict: `"title":"%s"`,
+		dialect.Nova: `This is %s.`,
+	} {
+		t.Run(d.String(), func(t *testing.T) {
+			for _, row := range []struct {
+				doc           *schema.Document
+				named, repeat string
+			}{
+				{recursive, "Node", "Repeats the structure of Node, to any depth"},
+				{wide, "Wide", "Repeats the structure of Wide"},
+			} {
+				text := string(d.Input(row.doc).JSON())
+				at := strings.Index(text, fmt.Sprintf(name, row.named))
+				shown, repeated := strings.Index(text, `"properties":{"name":`), strings.Index(text, row.repeat)
+				if row.doc == wide {
+					shown = strings.Index(text, `"properties":{"first":`)
+				}
+				if at < 0 || shown < 0 || repeated < 0 || at > repeated || shown > repeated {
+					t.Errorf("%s: named at %d, shown at %d, repeated at %d: %.600s", row.named, at, shown, repeated, text)
+				}
+				if row.doc == wide && strings.Contains(text, "to any depth") {
+					t.Error("what is not recursive is repeated to any depth")
+				}
+			}
+		})
 	}
 }

@@ -41,9 +41,6 @@ func (d Dialect) respell(canonical *schema.Document, s *spelling) *schema.Docume
 	} else {
 		root.Node = r.shared(root.Node)
 	}
-	if s.style.Root != nil {
-		r.unsayable(root.Node)
-	}
 	return canonical.Respell(root, &s.style, d.ChangesArguments())
 }
 
@@ -51,15 +48,18 @@ func (d Dialect) respell(canonical *schema.Document, s *spelling) *schema.Docume
 type respeller struct {
 	spelling *spelling
 	copies   map[*schema.Node]*schema.Node
-	// written are the types that were written out, and size is what that took so far.
-	written map[*schema.Node]bool
+	// written are the types that were written out, as they were first, and size is what that took so far. named are those
+	// of them that say what they are called.
+	written map[*schema.Node]*schema.Node
+	named   map[*schema.Node]bool
 	size    int
 	// texts spells what stands within sentences.
 	texts *respeller
 }
 
 func newRespeller(s *spelling) *respeller {
-	return &respeller{spelling: s, copies: map[*schema.Node]*schema.Node{}, written: map[*schema.Node]bool{}}
+	return &respeller{spelling: s, copies: map[*schema.Node]*schema.Node{}, written: map[*schema.Node]*schema.Node{},
+		named: map[*schema.Node]bool{}}
 }
 
 // shared copies a node with all that it leads to. What leads to one node in the original does so in the copy.
@@ -105,45 +105,57 @@ func (r *respeller) spread(root *schema.Place) {
 		s := queue[0]
 		queue = queue[1:]
 		n := s.place.Node
-		if n.Type != "" && (s.within.holds(n) || r.written[n] && r.size > inlineBudget) {
-			s.place.Node = r.broken(n)
+		if n.Type == "" {
+			queue = r.write(s, queue)
+			continue
+		}
+		cycle := s.within.holds(n)
+		if cycle || r.written[n] != nil && r.size > inlineBudget {
+			s.place.Node = r.broken(n, cycle)
 			r.size += schema.Cost(s.place, &r.spelling.style)
 			continue
 		}
-		within := s.within
-		if n.Type != "" {
-			r.written[n] = true
-			within = &chain{n, within}
-		}
-		s.place.Node = r.node(n)
-		s.place.Node.Type = "" // nothing refers to it
-		r.size += schema.Cost(s.place, &r.spelling.style)
-		for _, p := range places(s.place.Node) {
-			queue = append(queue, slot{p, within})
+		s.within = &chain{n, s.within}
+		queue = r.write(s, queue)
+		if r.written[n] == nil {
+			r.written[n] = s.place.Node
 		}
 	}
 }
 
-// broken stands for a type that is named and not shown.
-func (r *respeller) broken(n *schema.Node) *schema.Node {
-	name := simpleName(n.Type)
+// write writes a node out, and at once what is within it and is no type, so that the size is that of all that is seen.
+// The types within are added to the queue.
+func (r *respeller) write(s slot, queue []slot) []slot {
+	s.place.Node = r.node(s.place.Node)
+	s.place.Node.Type = "" // nothing refers to it
+	r.size += schema.Cost(s.place, &r.spelling.style)
+	for _, p := range places(s.place.Node) {
+		if p.Node.Type == "" {
+			queue = r.write(slot{p, s.within}, queue)
+		} else {
+			queue = append(queue, slot{p, s.within})
+		}
+	}
+	return queue
+}
+
+// broken stands for a type that was written out before. It says how that is called, and accepts whatever the type does;
+// where objects are closed, in a text.
+func (r *respeller) broken(n *schema.Node, cycle bool) *schema.Node {
 	if n.Kind != schema.Object {
 		return r.node(n) // an enum has nothing within
 	}
-	b := &schema.Node{
-		Kind: schema.OpenObject, Title: name, Notes: []string{"Repeats the structure of " + name + ", to any depth."},
-		Deprecated: n.Deprecated,
+	name := simpleName(n.Type)
+	r.call(n, name)
+	repeats := "Repeats the structure of " + name
+	if cycle {
+		repeats += ", to any depth"
 	}
-	switch {
-	case !r.spelling.closed:
-	case acceptsNothing(n):
-		// There is no open object here. What cannot be shown cannot be given.
-		b.Kind, b.Notes = schema.Object, []string{"Repeats the structure of " + name + ", which cannot be given at this depth."}
-	default:
-		// An empty object would be refused, and with it perhaps every call. In a text it can be given whole.
+	b := &schema.Node{Kind: schema.OpenObject, Title: name, Notes: []string{repeats + "."}, Deprecated: n.Deprecated}
+	if r.spelling.closed {
 		b.Kind, b.Form, b.Inner = schema.String, schema.JSONText, n
 		b.Notes = []string{
-			"Repeats the structure of " + name + ", to any depth, with maps as objects and open values as they are.",
+			repeats + ", with maps as objects and open values as they are.",
 			"Give it as the JSON text of " + texts[n.Kind] + ".",
 		}
 	}
@@ -151,11 +163,19 @@ func (r *respeller) broken(n *schema.Node) *schema.Node {
 	return b
 }
 
-// acceptsNothing reports that an object without properties is accepted for certain, protovalidate included.
-func acceptsNothing(n *schema.Node) bool {
-	return !n.Unsaid &&
-		!slices.ContainsFunc(n.Properties, func(p schema.Property) bool { return p.Required || p.UnsaidAbsent }) &&
-		!slices.ContainsFunc(n.Oneofs, func(o schema.Oneof) bool { return o.Required })
+// call has a type say what it is called where it was first written out.
+func (r *respeller) call(n *schema.Node, name string) {
+	if r.named[n] {
+		return
+	}
+	r.named[n] = true
+	first := r.written[n]
+	switch {
+	case !r.spelling.style.Has("title"):
+		first.Notes = append(first.Notes, "This is "+name+".")
+	case first.Title == "":
+		first.Title = name
+	}
 }
 
 // node copies a node by itself: its places still lead to the original's nodes.

@@ -155,13 +155,6 @@ func (r *respeller) sayPlace(p *schema.Place) {
 	}
 }
 
-// unsayable drops the words of a root that has no description; what they say of its properties stands at these.
-func (r *respeller) unsayable(root *schema.Node) {
-	if !r.spelling.style.HasAtRoot("description") {
-		root.Notes, root.Description = nil, ""
-	}
-}
-
 // embedded is a place's schema as a text, written without references. All such texts of a document share one budget:
 // many maps of one large type are as good as many places of it.
 func (r *respeller) embedded(p *schema.Place) string {

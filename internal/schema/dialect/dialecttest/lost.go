@@ -153,7 +153,7 @@ func (w *walk) opened(s schemaObject) (schemaObject, string) {
 }
 
 var (
-	repeats = regexp.MustCompile(`Repeats the structure of \w+, (to any depth|which cannot be given at this depth)[.,]`)
+	repeats = regexp.MustCompile(`Repeats the structure of \w+(, to any depth)?[.,]`)
 	asText  = regexp.MustCompile(`Give it as the JSON text of (any value|an object|an array)\.`)
 )
 
