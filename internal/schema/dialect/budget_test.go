@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sallyport-dev/sallyport/internal/gate"
 	"github.com/sallyport-dev/sallyport/internal/schema"
@@ -39,7 +38,7 @@ func worst() map[string]string {
 	}
 }
 
-// TestDialects_worstCases: what is written out stays near the budget, and fast.
+// TestDialects_worstCases: what is written out stays near the budget.
 func TestDialects_worstCases(t *testing.T) {
 	for name, proto := range worst() {
 		t.Run(name, func(t *testing.T) {
@@ -47,12 +46,12 @@ func TestDialects_worstCases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			start := time.Now()
+			// The budget of 32 KiB, what no longer is written out but named, and as much as is canonical besides.
+			most := 64<<10 + 2*len(doc.JSON())
 			for _, d := range dialect.All() {
-				t.Logf("%s: %d bytes of %d", d, len(d.Input(doc).JSON()), len(doc.JSON()))
-			}
-			if took := time.Since(start); took > 2*time.Second {
-				t.Errorf("it took %v", took)
+				if size := len(d.Input(doc).JSON()); size > most {
+					t.Errorf("%s: %d bytes of %d canonical ones, want at most %d", d, size, len(doc.JSON()), most)
+				}
 			}
 			checkRules(t, doc, true)
 		})
