@@ -130,7 +130,10 @@ const (
 // listed values or without a type.
 func nullableHead(p *Place, head string, reference bool) (string, bool) {
 	n := p.Node
-	if reference || n.Enum != nil || n.Kind == Open || n.Kind == Null || n.Loose {
+	if !reference && n.Kind == Null {
+		return head, true
+	}
+	if reference || n.Enum != nil || n.Kind == Open || n.Loose {
 		return "", false
 	}
 	name := typeName(n)

@@ -57,3 +57,16 @@ func TestDialects_areTheSameAtEveryRun(t *testing.T) {
 		}
 	})
 }
+
+// A field that is null in any case has no second null for its absence.
+func TestDialects_nullIsNullOnce(t *testing.T) {
+	doc, _, err := schema.Input(schematest.Message(t, `message M { google.protobuf.NullValue nothing = 1; }`), schema.Profile{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := string(dialect.OpenAIStrict.Input(doc).JSON())
+	const want = `{"type":"object","properties":{"nothing":{"type":"null"}},"required":["nothing"],"additionalProperties":false}`
+	if got != want {
+		t.Errorf("it is %s, want %s", got, want)
+	}
+}
