@@ -48,18 +48,15 @@ func (d Dialect) respell(canonical *schema.Document, s *spelling) *schema.Docume
 type respeller struct {
 	spelling *spelling
 	copies   map[*schema.Node]*schema.Node
-	// written are the types that were written out, as they were first, and size is what that took so far. named are those
-	// of them that say what they are called.
+	// written are the types that were written out, as they were first, and size is what that took so far.
 	written map[*schema.Node]*schema.Node
-	named   map[*schema.Node]bool
 	size    int
 	// texts spells what stands within sentences.
 	texts *respeller
 }
 
 func newRespeller(s *spelling) *respeller {
-	return &respeller{spelling: s, copies: map[*schema.Node]*schema.Node{}, written: map[*schema.Node]*schema.Node{},
-		named: map[*schema.Node]bool{}}
+	return &respeller{spelling: s, copies: map[*schema.Node]*schema.Node{}, written: map[*schema.Node]*schema.Node{}}
 }
 
 // shared copies a node with all that it leads to. What leads to one node in the original does so in the copy.
@@ -146,7 +143,7 @@ func (r *respeller) broken(n *schema.Node, cycle bool) *schema.Node {
 		return r.node(n) // an enum has nothing within
 	}
 	name := simpleName(n.Type)
-	r.call(n, name)
+	r.call(r.written[n], name)
 	repeats := "Repeats the structure of " + name
 	if cycle {
 		repeats += ", to any depth"
@@ -164,17 +161,13 @@ func (r *respeller) broken(n *schema.Node, cycle bool) *schema.Node {
 }
 
 // call has a type say what it is called where it was first written out.
-func (r *respeller) call(n *schema.Node, name string) {
-	if r.named[n] {
-		return
-	}
-	r.named[n] = true
-	first := r.written[n]
-	switch {
-	case !r.spelling.style.Has("title"):
-		first.Notes = append(first.Notes, "This is "+name+".")
-	case first.Title == "":
-		first.Title = name
+func (r *respeller) call(first *schema.Node, name string) {
+	if r.spelling.style.Has("title") {
+		if first.Title == "" {
+			first.Title = name
+		}
+	} else if note := "This is " + name + "."; !slices.Contains(first.Notes, note) {
+		first.Notes = append(first.Notes, note)
 	}
 }
 
