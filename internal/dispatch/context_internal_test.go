@@ -38,9 +38,7 @@ func TestCallContext_ends(t *testing.T) {
 		{"at a deadline that has passed", -time.Second, func(*callContext, context.CancelCauseFunc) {}, context.DeadlineExceeded, context.DeadlineExceeded},
 		{"when its caller leaves at once", time.Hour, func(_ *callContext, leave context.CancelCauseFunc) { leave(cause) }, context.Canceled, cause},
 		{"when its caller leaves later", time.Hour, func(c *callContext, leave context.CancelCauseFunc) {
-			for c.watched() == nil {
-				time.Sleep(time.Millisecond)
-			}
+			settled(c)
 			leave(cause)
 		}, context.Canceled, cause},
 		{"when it is released", time.Hour, func(c *callContext, _ context.CancelCauseFunc) { c.release() }, context.Canceled, context.Canceled},
@@ -73,6 +71,13 @@ func TestCallContext_ends(t *testing.T) {
 				t.Error("the parent's values are not its own")
 			}
 		})
+	}
+}
+
+// settled waits until the call's alarm has rung for the first time.
+func settled(c *callContext) {
+	for c.watched() == nil {
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -157,7 +162,7 @@ func TestCallContext_hasItsAlarmForItself(t *testing.T) {
 						t.Errorf("a short call ended with %v", err)
 					}
 				case i%50 == 1:
-					time.Sleep(settling + settling/2) // until it has rung once
+					settled(c)
 					fallthrough
 				default:
 					if err := errors.Join(c.Err(), child.Err()); err != nil {
