@@ -11,10 +11,11 @@ import (
 
 	"github.com/bufbuild/protocompile"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/sallyport-dev/sallyport/internal/schema/schematest"
 )
 
 // Set compiles proto texts, keyed by their paths, into a set with source info, each file after what it imports. Imports
@@ -38,30 +39,12 @@ func Set(t testing.TB, texts map[string]string) *descriptorpb.FileDescriptorSet 
 	if err != nil {
 		t.Fatalf("compile the test's proto text: %v", err)
 	}
-	set := &descriptorpb.FileDescriptorSet{}
-	seen := map[string]bool{}
-	var add func(fd protoreflect.FileDescriptor)
-	add = func(fd protoreflect.FileDescriptor) {
-		if seen[fd.Path()] {
-			return
-		}
-		seen[fd.Path()] = true
-		for i := range fd.Imports().Len() {
-			add(fd.Imports().Get(i).FileDescriptor)
-		}
-		file := protodesc.ToFileDescriptorProto(fd)
-		if result, ok := fd.(interface {
-			FileDescriptorProto() *descriptorpb.FileDescriptorProto
-		}); ok {
-			file = result.FileDescriptorProto()
-		}
-		set.File = append(set.File, file)
-	}
-	for _, fd := range compiled {
-		add(fd)
+	files := make([]protoreflect.FileDescriptor, len(compiled))
+	for i, fd := range compiled {
+		files[i] = fd
 	}
 	// Over the wire, as contracts travel.
-	raw, err := proto.Marshal(set)
+	raw, err := proto.Marshal(schematest.FileSet(files...))
 	if err != nil {
 		t.Fatal(err)
 	}

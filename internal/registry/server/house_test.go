@@ -17,8 +17,6 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
@@ -27,6 +25,7 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/registry"
 	"github.com/sallyport-dev/sallyport/internal/registry/etcdtest"
 	"github.com/sallyport-dev/sallyport/internal/registry/server"
+	"github.com/sallyport-dev/sallyport/internal/schema/schematest"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
@@ -219,32 +218,12 @@ func protos(t *testing.T, pkg, text string) *descriptorpb.FileDescriptorSet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := &descriptorpb.FileDescriptorSet{}
-	seen := map[string]bool{}
-	var add func(protoreflect.FileDescriptor)
-	add = func(fd protoreflect.FileDescriptor) {
-		if seen[fd.Path()] {
-			return
-		}
-		seen[fd.Path()] = true
-		for i := range fd.Imports().Len() {
-			add(fd.Imports().Get(i).FileDescriptor)
-		}
-		p := protodesc.ToFileDescriptorProto(fd)
-		if own, ok := fd.(interface {
-			FileDescriptorProto() *descriptorpb.FileDescriptorProto
-		}); ok {
-			p = own.FileDescriptorProto()
-		}
-		set.File = append(set.File, p)
-	}
-	add(linked[0])
 	// As a client sends it: options in bytes, resolved by whoever reads them.
-	raw, err := proto.Marshal(set)
+	raw, err := proto.Marshal(schematest.FileSet(linked[0]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	set = &descriptorpb.FileDescriptorSet{}
+	set := &descriptorpb.FileDescriptorSet{}
 	if err := proto.Unmarshal(raw, set); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,8 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// FileSet gives files with all that they import, each after its imports, as a contract holds them.
+// FileSet gives files with all that they import, each after its imports, as a contract holds them. A file that was
+// compiled keeps what the compiler made of it, source info included.
 func FileSet(files ...protoreflect.FileDescriptor) *descriptorpb.FileDescriptorSet {
 	set := new(descriptorpb.FileDescriptorSet)
 	seen := make(map[string]bool)
@@ -19,6 +20,12 @@ func FileSet(files ...protoreflect.FileDescriptor) *descriptorpb.FileDescriptorS
 		seen[fd.Path()] = true
 		for i := range fd.Imports().Len() {
 			add(fd.Imports().Get(i).FileDescriptor)
+		}
+		if compiled, ok := fd.(interface {
+			FileDescriptorProto() *descriptorpb.FileDescriptorProto
+		}); ok {
+			set.File = append(set.File, compiled.FileDescriptorProto())
+			return
 		}
 		set.File = append(set.File, protodesc.ToFileDescriptorProto(fd))
 	}
