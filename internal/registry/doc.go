@@ -9,20 +9,27 @@
 // # Layout
 //
 // Everything lies under one prefix, `/sallyport/v1/` unless configured, and every value is a message of
-// sallyport.registry.v1 (registry.md, "In etcd"):
+// sallyport.registry.v1, or of sallyport.identity.v1 where that is said (registry.md, "In etcd"):
 //
 //	aliases/<zone root>/<name>       StoredAlias: which function holds a declared tool name
 //	contracts/<sha256>               StoredContract: the manifest
 //	contracts/<sha256>/<n>           one chunk of the gzip'd descriptor set
 //	functions/<hash>                 StoredAlias: which function a hashed tool name belongs to
 //	hosts/<id>                       StoredInstance without a service: the process behind an instance id; leased
+//	identities/applications/<organization>/<id>  identity.v1.StoredApplication
+//	identities/delegates/<id>        identity.v1.StoredDelegate
 //	identities/machines/<id>         StoredMachine
+//	identities/organizations/<id>    identity.v1.StoredOrganization
+//	identities/roles/<organization>/<name>       identity.v1.StoredRole
+//	identities/users/<organization>/<email>      identity.v1.StoredUser
 //	instances/<zone>/<service>/<id>  StoredInstance; leased
 //	keys/assertion/<kid>             StoredAssertionKey
+//	keys/token/<kid>                 identity.v1.StoredTokenKey
 //	services/<zone>/<service>        StoredService
 //
-// The empty zone is spelled `_` in a key. No zone is spelled so, since a zone's labels are lower-case letters, digits
-// and dashes; a key therefore names exactly one zone. None of the other parts can contain a slash.
+// The empty zone, and the platform in the place of an organization, are spelled `_` in a key. No zone and no
+// organization is spelled so, since labels are lower-case letters, digits and dashes; a key therefore names exactly one.
+// None of the other parts can contain a slash.
 //
 // One process has one instance id, one lease, one `hosts` key and one `instances` key for each of its services, all on
 // that lease: they live and go together. `functions` makes a collision of hashes visible to whoever registers second,

@@ -62,7 +62,27 @@ func (l layout) function(hash string) string { return string(l) + "functions/" +
 func (l layout) host(id string) string       { return string(l) + "hosts/" + id }
 func (l layout) machines() string            { return string(l) + "identities/machines/" }
 func (l layout) machine(id string) string    { return l.machines() + id }
-func (l layout) instances() string           { return string(l) + "instances/" }
+func (l layout) organizations() string       { return string(l) + "identities/organizations/" }
+func (l layout) organization(id string) string {
+	return l.organizations() + id
+}
+func (l layout) applications(organization string) string {
+	return string(l) + "identities/applications/" + segment(organization) + "/"
+}
+func (l layout) application(organization, id string) string { return l.applications(organization) + id }
+func (l layout) users(organization string) string {
+	return string(l) + "identities/users/" + segment(organization) + "/"
+}
+func (l layout) user(organization, email string) string { return l.users(organization) + email }
+func (l layout) roles(organization string) string {
+	return string(l) + "identities/roles/" + segment(organization) + "/"
+}
+func (l layout) role(organization, name string) string { return l.roles(organization) + name }
+func (l layout) delegates() string                     { return string(l) + "identities/delegates/" }
+func (l layout) delegate(id string) string             { return l.delegates() + id }
+func (l layout) tokenKeys() string                     { return string(l) + "keys/token/" }
+func (l layout) tokenKey(kid string) string            { return l.tokenKeys() + kid }
+func (l layout) instances() string                     { return string(l) + "instances/" }
 func (l layout) instance(k Key, id string) string {
 	return l.instances() + segment(k.Zone) + "/" + k.Service + "/" + id
 }
@@ -83,10 +103,17 @@ const (
 	kindInstance
 	kindAssertionKey
 	kindService
+	kindOrganization
+	kindApplication
+	kindUser
+	kindRole
+	kindDelegate
+	kindTokenKey
 )
 
-// parse reads a key of the watched range. Keys of other kinds, and ill-formed ones, are kindOther. For a machine and
-// an assertion key, id is its id; for an instance, key and id; for a service, key.
+// parse reads a key of the watched range. Keys of other kinds, and ill-formed ones, are kindOther. For what is named
+// by an id alone, id is its id; for what is an organization's, key.Zone is the organization and id the rest; for an
+// instance, key and id; for a service, key.
 func (l layout) parse(raw string) (what kind, key Key, id string) {
 	rest, ok := strings.CutPrefix(raw, string(l))
 	if !ok {
@@ -101,6 +128,18 @@ func (l layout) parse(raw string) (what kind, key Key, id string) {
 	switch {
 	case len(parts) == 3 && parts[0] == "identities" && parts[1] == "machines":
 		return kindMachine, Key{}, parts[2]
+	case len(parts) == 3 && parts[0] == "identities" && parts[1] == "organizations":
+		return kindOrganization, Key{}, parts[2]
+	case len(parts) == 3 && parts[0] == "identities" && parts[1] == "delegates":
+		return kindDelegate, Key{}, parts[2]
+	case len(parts) == 4 && parts[0] == "identities" && parts[1] == "applications":
+		return kindApplication, keyOf(parts[2], ""), parts[3]
+	case len(parts) == 4 && parts[0] == "identities" && parts[1] == "users":
+		return kindUser, keyOf(parts[2], ""), parts[3]
+	case len(parts) == 4 && parts[0] == "identities" && parts[1] == "roles":
+		return kindRole, keyOf(parts[2], ""), parts[3]
+	case len(parts) == 3 && parts[0] == "keys" && parts[1] == "token":
+		return kindTokenKey, Key{}, parts[2]
 	case len(parts) == 3 && parts[0] == "keys" && parts[1] == "assertion":
 		return kindAssertionKey, Key{}, parts[2]
 	case len(parts) == 3 && parts[0] == "services":

@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
+	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 )
 
@@ -25,8 +27,69 @@ type View struct {
 	Instances map[Key][]*registryv1.StoredInstance
 	// Machines are the machine identities by id, disabled ones included.
 	Machines map[string]*registryv1.StoredMachine
+	// Organizations are the known organizations by id, disabled ones included; so are those that follow.
+	Organizations map[string]*identityv1.StoredOrganization
+	// Applications are named by organization and id.
+	Applications map[OwnedKey]*identityv1.StoredApplication
+	// Users are named by organization, empty for the platform, and canonical email.
+	Users map[OwnedKey]*identityv1.StoredUser
+	// Roles are named by organization, empty for the platform, and name. A view in which no role changed has the very
+	// same map.
+	Roles map[OwnedKey]*identityv1.StoredRole
+	// Delegates are named by id.
+	Delegates map[string]*identityv1.StoredDelegate
 	// AssertionKeys are the keys that sign and verify participant assertions, newest first.
 	AssertionKeys []*registryv1.StoredAssertionKey
+	// TokenKeys are the keys that sign and verify access tokens, newest first.
+	TokenKeys []*identityv1.StoredTokenKey
+}
+
+// OwnedKey names what belongs to an organization, or, with an empty one, to the platform.
+type OwnedKey struct{ Organization, ID string }
+
+// Organization gives an organization, disabled or not.
+func (v *View) Organization(id string) (*identityv1.StoredOrganization, bool) {
+	if v == nil {
+		return nil, false
+	}
+	m, ok := v.Organizations[id]
+	return m, ok
+}
+
+// Application gives an application of an organization, disabled or not.
+func (v *View) Application(organization, id string) (*identityv1.StoredApplication, bool) {
+	if v == nil {
+		return nil, false
+	}
+	m, ok := v.Applications[OwnedKey{organization, id}]
+	return m, ok
+}
+
+// User gives a user of an organization, or of the platform, by canonical email, disabled or not.
+func (v *View) User(organization, email string) (*identityv1.StoredUser, bool) {
+	if v == nil {
+		return nil, false
+	}
+	m, ok := v.Users[OwnedKey{organization, email}]
+	return m, ok
+}
+
+// Role gives a role of an organization, or of the platform.
+func (v *View) Role(organization, name string) (*identityv1.StoredRole, bool) {
+	if v == nil {
+		return nil, false
+	}
+	m, ok := v.Roles[OwnedKey{organization, name}]
+	return m, ok
+}
+
+// Delegate gives a delegate, disabled or not.
+func (v *View) Delegate(id string) (*identityv1.StoredDelegate, bool) {
+	if v == nil {
+		return nil, false
+	}
+	m, ok := v.Delegates[id]
+	return m, ok
 }
 
 // Machine gives a machine identity, disabled or not.
@@ -73,19 +136,32 @@ func EqualOverlays(a, b []*registryv1.Overlay) bool {
 
 // draft collects changes for the next view. Its maps are shared with the last view until they are first written to.
 type draft struct {
-	l     layout
-	next  View
-	known map[string]int64 // the mod revision of each key that was taken over or found unreadable
-	dirty bool
-	// Which maps the last view still shares.
-	sharedServices, sharedInstances, sharedMachines bool
+	l      layout
+	next   View
+	known  map[string]int64 // the mod revision of each key that was taken over or found unreadable
+	dirty  bool
+	shared shared
 }
+
+// shared says which maps the last view still shares.
+type shared struct {
+	services, instances, machines                        bool
+	organizations, applications, users, roles, delegates bool
+}
+
+var allShared = shared{true, true, true, true, true, true, true, true}
 
 func newDraft(l layout) *draft {
 	return &draft{l: l, known: map[string]int64{}, next: View{
 		Services:  map[Key]*registryv1.StoredService{},
 		Instances: map[Key][]*registryv1.StoredInstance{},
 		Machines:  map[string]*registryv1.StoredMachine{},
+
+		Organizations: map[string]*identityv1.StoredOrganization{},
+		Applications:  map[OwnedKey]*identityv1.StoredApplication{},
+		Users:         map[OwnedKey]*identityv1.StoredUser{},
+		Roles:         map[OwnedKey]*identityv1.StoredRole{},
+		Delegates:     map[string]*identityv1.StoredDelegate{},
 	}}
 }
 
@@ -93,7 +169,7 @@ func newDraft(l layout) *draft {
 func (d *draft) publish(revision int64) *View {
 	v := d.next
 	v.Revision = revision
-	d.sharedServices, d.sharedInstances, d.sharedMachines, d.dirty = true, true, true, false
+	d.shared, d.dirty = allShared, false
 	return &v
 }
 
@@ -120,7 +196,7 @@ func (d *draft) put(raw string, mod int64, value []byte) error {
 			if (Key{m.GetZone(), m.GetService()}) != key {
 				return false
 			}
-			own(&d.next.Services, &d.sharedServices)[key] = m
+			own(&d.next.Services, &d.shared.services)[key] = m
 			return true
 		})
 	case kindInstance:
@@ -136,7 +212,46 @@ func (d *draft) put(raw string, mod int64, value []byte) error {
 			if m.GetId() != id {
 				return false
 			}
-			own(&d.next.Machines, &d.sharedMachines)[id] = m
+			own(&d.next.Machines, &d.shared.machines)[id] = m
+			return true
+		})
+	case kindOrganization:
+		err = take(value, new(identityv1.StoredOrganization), func(m *identityv1.StoredOrganization) bool {
+			if m.GetId() != id {
+				return false
+			}
+			own(&d.next.Organizations, &d.shared.organizations)[id] = m
+			return true
+		})
+	case kindApplication:
+		err = take(value, new(identityv1.StoredApplication), func(m *identityv1.StoredApplication) bool {
+			return putOwned(&d.next.Applications, &d.shared.applications, OwnedKey{key.Zone, id},
+				OwnedKey{m.GetOrganizationId(), m.GetId()}, m)
+		})
+	case kindUser:
+		err = take(value, new(identityv1.StoredUser), func(m *identityv1.StoredUser) bool {
+			return putOwned(&d.next.Users, &d.shared.users, OwnedKey{key.Zone, id},
+				OwnedKey{m.GetOrganizationId(), m.GetEmail()}, m)
+		})
+	case kindRole:
+		err = take(value, new(identityv1.StoredRole), func(m *identityv1.StoredRole) bool {
+			return putOwned(&d.next.Roles, &d.shared.roles, OwnedKey{key.Zone, id},
+				OwnedKey{m.GetOrganizationId(), m.GetName()}, m)
+		})
+	case kindDelegate:
+		err = take(value, new(identityv1.StoredDelegate), func(m *identityv1.StoredDelegate) bool {
+			if m.GetId() != id {
+				return false
+			}
+			own(&d.next.Delegates, &d.shared.delegates)[id] = m
+			return true
+		})
+	case kindTokenKey:
+		err = take(value, new(identityv1.StoredTokenKey), func(m *identityv1.StoredTokenKey) bool {
+			if m.GetKid() != id {
+				return false
+			}
+			d.next.TokenKeys = replaceKey(d.next.TokenKeys, id, m)
 			return true
 		})
 	case kindAssertionKey:
@@ -144,7 +259,7 @@ func (d *draft) put(raw string, mod int64, value []byte) error {
 			if m.GetKid() != id {
 				return false
 			}
-			d.setAssertionKey(id, m)
+			d.next.AssertionKeys = replaceKey(d.next.AssertionKeys, id, m)
 			return true
 		})
 	}
@@ -175,20 +290,32 @@ func (d *draft) delete(raw string) {
 	d.dirty = true
 	switch what, key, id := d.l.parse(raw); what {
 	case kindService:
-		delete(own(&d.next.Services, &d.sharedServices), key)
+		delete(own(&d.next.Services, &d.shared.services), key)
 	case kindInstance:
 		d.setInstance(key, id, nil)
 	case kindMachine:
-		delete(own(&d.next.Machines, &d.sharedMachines), id)
+		delete(own(&d.next.Machines, &d.shared.machines), id)
+	case kindOrganization:
+		delete(own(&d.next.Organizations, &d.shared.organizations), id)
+	case kindApplication:
+		delete(own(&d.next.Applications, &d.shared.applications), OwnedKey{key.Zone, id})
+	case kindUser:
+		delete(own(&d.next.Users, &d.shared.users), OwnedKey{key.Zone, id})
+	case kindRole:
+		delete(own(&d.next.Roles, &d.shared.roles), OwnedKey{key.Zone, id})
+	case kindDelegate:
+		delete(own(&d.next.Delegates, &d.shared.delegates), id)
+	case kindTokenKey:
+		d.next.TokenKeys = replaceKey(d.next.TokenKeys, id, nil)
 	case kindAssertionKey:
-		d.setAssertionKey(id, nil)
+		d.next.AssertionKeys = replaceKey(d.next.AssertionKeys, id, nil)
 	case kindOther:
 	}
 }
 
 // setInstance replaces, adds or, with nil, removes one instance in a new slice.
 func (d *draft) setInstance(key Key, id string, m *registryv1.StoredInstance) {
-	all := own(&d.next.Instances, &d.sharedInstances)
+	all := own(&d.next.Instances, &d.shared.instances)
 	at, found := slices.BinarySearchFunc(all[key], id, func(i *registryv1.StoredInstance, id string) int {
 		return strings.Compare(i.GetInstanceId(), id)
 	})
@@ -212,18 +339,33 @@ func (d *draft) setInstance(key Key, id string, m *registryv1.StoredInstance) {
 	all[key] = list
 }
 
-func (d *draft) setAssertionKey(kid string, m *registryv1.StoredAssertionKey) {
-	list := slices.DeleteFunc(slices.Clone(d.next.AssertionKeys), func(k *registryv1.StoredAssertionKey) bool {
-		return k.GetKid() == kid
-	})
-	if m != nil {
-		list = append(list, m)
+// putOwned takes over what an organization owns, if it is what its key says.
+func putOwned[V any](all *map[OwnedKey]V, shared *bool, key, said OwnedKey, value V) bool {
+	if said != key {
+		return false
 	}
-	slices.SortFunc(list, func(a, b *registryv1.StoredAssertionKey) int {
+	own(all, shared)[key] = value
+	return true
+}
+
+// signingKey is what both kinds of signing keys are to a view.
+type signingKey interface {
+	comparable
+	GetKid() string
+	GetCreatedAt() *timestamppb.Timestamp
+}
+
+// replaceKey replaces, adds or, with nil, removes one key in a new slice, newest first.
+func replaceKey[K signingKey](keys []K, kid string, key K) []K {
+	list := slices.DeleteFunc(slices.Clone(keys), func(k K) bool { return k.GetKid() == kid })
+	if key != *new(K) {
+		list = append(list, key)
+	}
+	slices.SortFunc(list, func(a, b K) int {
 		if c := b.GetCreatedAt().AsTime().Compare(a.GetCreatedAt().AsTime()); c != 0 {
 			return c
 		}
 		return strings.Compare(b.GetKid(), a.GetKid())
 	})
-	d.next.AssertionKeys = list
+	return list
 }

@@ -56,6 +56,8 @@ type Watcher struct {
 	mu    sync.Mutex // guards seen, and orders the calls of OnStale
 	seen  time.Time
 	stale atomic.Bool
+	// silent is since when etcd has been silent, in nanoseconds of the epoch; 0 while the view is fresh.
+	silent atomic.Int64
 }
 
 // Watch starts to follow the data until the context ends or Close is called. It does not wait for etcd: where that is
@@ -82,6 +84,15 @@ func (w *Watcher) Ready() <-chan struct{} { return w.ready }
 
 // Stale reports whether etcd has been silent for too long, so that the view may lag behind.
 func (w *Watcher) Stale() bool { return w.stale.Load() }
+
+// SilentSince gives since when etcd has been silent, where the view is stale. It takes no lock.
+func (w *Watcher) SilentSince() (since time.Time, stale bool) {
+	nanos := w.silent.Load()
+	if nanos == 0 {
+		return time.Time{}, false
+	}
+	return time.Unix(0, nanos), true
+}
 
 // Machine gives a machine identity from the newest view.
 func (w *Watcher) Machine(id string) (*registryv1.StoredMachine, bool) { return w.View().Machine(id) }
@@ -291,7 +302,9 @@ func (w *Watcher) setStale(stale bool) {
 		return
 	}
 	w.stale.Store(stale)
+	w.silent.Store(0)
 	if stale {
+		w.silent.Store(w.seen.UnixNano())
 		w.o.Logger.Warn("etcd is silent; the last view stands", "since", w.seen)
 	} else {
 		w.o.Logger.Info("etcd answers again")

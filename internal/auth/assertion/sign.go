@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/sallyport-dev/sallyport/internal/memory"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
@@ -24,8 +25,8 @@ const signedEntries = 4096
 type Signer struct {
 	kid  string
 	jose jose.Signer
-	seen *memory[signed]
-	held *memory[held]
+	seen *memory.Memory[signed]
+	held *memory.Memory[held]
 }
 
 // signed is one remembered assertion. It is immutable.
@@ -61,7 +62,7 @@ func NewSigner(kid string, seed []byte) (*Signer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("assertion key %q: %w", kid, err)
 	}
-	return &Signer{kid: kid, jose: signer, seen: newMemory[signed](signedEntries), held: newMemory[held](signedEntries)}, nil
+	return &Signer{kid: kid, jose: signer, seen: memory.New[signed](signedEntries), held: memory.New[held](signedEntries)}, nil
 }
 
 // Kid is the id of the key.
@@ -89,8 +90,8 @@ func (s *Signer) Outgoing(p *participant.Participant, fullMethod, audience strin
 
 // find gives the assertion for the very participant where there is one, else for its value, else a new one.
 func (s *Signer) find(p *participant.Participant, fullMethod, audience string, now time.Time) (*signed, error) {
-	hash := s.held.hash(p.GetId(), fullMethod, audience)
-	known := s.held.find(hash, func(h *held) bool {
+	hash := s.held.Hash(p.GetId(), fullMethod, audience)
+	known := s.held.Find(hash, func(h *held) bool {
 		return h.participant == p && h.serves(now) && h.method == fullMethod && h.audience == audience
 	})
 	if known != nil {
@@ -104,13 +105,13 @@ func (s *Signer) find(p *participant.Participant, fullMethod, audience string, n
 	if err != nil {
 		return nil, err
 	}
-	s.held.keep(hash, &held{p, e}, func(old *held) bool { return !old.serves(now) })
+	s.held.Keep(hash, &held{p, e}, func(old *held) bool { return !old.serves(now) })
 	return e, nil
 }
 
 func (s *Signer) signSerialized(raw []byte, fullMethod, audience string, now time.Time) (*signed, error) {
-	hash := s.seen.hash(string(raw), fullMethod, audience)
-	e := s.seen.find(hash, func(e *signed) bool {
+	hash := s.seen.Hash(string(raw), fullMethod, audience)
+	e := s.seen.Find(hash, func(e *signed) bool {
 		return e.serves(now) && e.method == fullMethod && e.audience == audience && bytes.Equal(e.participant, raw)
 	})
 	if e != nil {
@@ -126,7 +127,7 @@ func (s *Signer) signSerialized(raw []byte, fullMethod, audience string, now tim
 			ParticipantKey: {string(raw)}, AssertionKey: {token},
 		}),
 	}
-	s.seen.keep(hash, e, func(old *signed) bool { return !old.serves(now) })
+	s.seen.Keep(hash, e, func(old *signed) bool { return !old.serves(now) })
 	return e, nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"strconv"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/sallyport-dev/sallyport/internal/memory"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
@@ -48,7 +48,7 @@ func (k Keys) Key(_ context.Context, kid string) (ed25519.PublicKey, error) {
 type Verifier struct {
 	keys KeySource
 	now  func() time.Time
-	seen *memory[verified]
+	seen *memory.Memory[verified]
 }
 
 // verified is one remembered token. It is immutable.
@@ -64,7 +64,7 @@ func NewVerifier(keys KeySource, now func() time.Time) *Verifier {
 	if now == nil {
 		now = time.Now
 	}
-	return &Verifier{keys: keys, now: now, seen: newMemory[verified](verifiedEntries)}
+	return &Verifier{keys: keys, now: now, seen: memory.New[verified](verifiedEntries)}
 }
 
 // Verify gives the participant that the token asserts for exactly this full method and audience. The participant is
@@ -76,15 +76,15 @@ func (v *Verifier) Verify(ctx context.Context, token, fullMethod, audience strin
 		return nil, invalid("%d bytes: at most %d are allowed", len(token), MaxBytes)
 	}
 	now := v.now()
-	hash := maphash.String(v.seen.seed, token)
-	e := v.seen.find(hash, func(e *verified) bool { return e.token == token && e.fresh(now) })
+	hash := v.seen.Hash(token)
+	e := v.seen.Find(hash, func(e *verified) bool { return e.token == token && e.fresh(now) })
 	if e == nil {
 		var err error
 		if e, err = v.verify(ctx, token, now); err != nil {
 			return nil, err
 		}
 		// Remembered before it is judged: what is remembered is what the token says, and each use is judged anew.
-		v.seen.keep(hash, e, func(old *verified) bool { return !old.fresh(now) })
+		v.seen.Keep(hash, e, func(old *verified) bool { return !old.fresh(now) })
 	}
 	if err := e.claims.judge(fullMethod, audience, now); err != nil {
 		return nil, err

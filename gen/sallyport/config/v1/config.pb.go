@@ -147,8 +147,29 @@ type EdgeConfig struct {
 	// The dialects of clients whose requests name none, beside those that are known by themselves; see
 	// docs/dialects.md. An entry here wins, and `canonical` undoes a known one.
 	ClientDialects []*ClientDialect `protobuf:"bytes,26,rep,name=client_dialects,json=clientDialects,proto3" json:"client_dialects,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Authenticate nobody: every caller is anonymous and reaches `anonymous_zones` alone. A tool that asks for more than
+	// that of its callers cannot be served then: one that is there at the start fails it, and one that comes later is
+	// hidden.
+	AnonymousOnly bool `protobuf:"varint,27,opt,name=anonymous_only,json=anonymousOnly,proto3" json:"anonymous_only,omitempty"`
+	// Issue access tokens, and accept those that were issued. Absent: this installation has none, and callers send their
+	// secrets. Needs `base_url`, which with `/mcp` behind it is what tokens are good for.
+	AuthorizationServer *AuthorizationServer `protobuf:"bytes,28,opt,name=authorization_server,json=authorizationServer,proto3" json:"authorization_server,omitempty"`
+	// Address ranges, in CIDR notation, of the ingress and other proxies whose `X-Forwarded-For` is believed, so that
+	// failed attempts are counted by the caller's own address.
+	TrustedProxies []string `protobuf:"bytes,29,rep,name=trusted_proxies,json=trustedProxies,proto3" json:"trusted_proxies,omitempty"`
+	// How many requests may be in flight at once; more are answered with 429. 0 means 4096.
+	MaxRequestsInFlight int32 `protobuf:"varint,30,opt,name=max_requests_in_flight,json=maxRequestsInFlight,proto3" json:"max_requests_in_flight,omitempty"`
+	// How many calls of one participant may run at once; more are refused. 0 means 64.
+	MaxCallsPerParticipant int32 `protobuf:"varint,31,opt,name=max_calls_per_participant,json=maxCallsPerParticipant,proto3" json:"max_calls_per_participant,omitempty"`
+	// How often one participant may call. Absent: as often as it likes.
+	CallRate *CallRate `protobuf:"bytes,32,opt,name=call_rate,json=callRate,proto3" json:"call_rate,omitempty"`
+	// Names of request headers that become gRPC metadata of a call, under the same name. None is by itself, and none that
+	// begins with `sallyport-`, carries credentials or means something to gRPC can be.
+	ForwardedHeaders []string `protobuf:"bytes,33,rep,name=forwarded_headers,json=forwardedHeaders,proto3" json:"forwarded_headers,omitempty"`
+	// Where decisions and calls are written down. Absent: nowhere.
+	AuditLog      *AuditLog `protobuf:"bytes,34,opt,name=audit_log,json=auditLog,proto3" json:"audit_log,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EdgeConfig) Reset() {
@@ -363,6 +384,218 @@ func (x *EdgeConfig) GetClientDialects() []*ClientDialect {
 	return nil
 }
 
+func (x *EdgeConfig) GetAnonymousOnly() bool {
+	if x != nil {
+		return x.AnonymousOnly
+	}
+	return false
+}
+
+func (x *EdgeConfig) GetAuthorizationServer() *AuthorizationServer {
+	if x != nil {
+		return x.AuthorizationServer
+	}
+	return nil
+}
+
+func (x *EdgeConfig) GetTrustedProxies() []string {
+	if x != nil {
+		return x.TrustedProxies
+	}
+	return nil
+}
+
+func (x *EdgeConfig) GetMaxRequestsInFlight() int32 {
+	if x != nil {
+		return x.MaxRequestsInFlight
+	}
+	return 0
+}
+
+func (x *EdgeConfig) GetMaxCallsPerParticipant() int32 {
+	if x != nil {
+		return x.MaxCallsPerParticipant
+	}
+	return 0
+}
+
+func (x *EdgeConfig) GetCallRate() *CallRate {
+	if x != nil {
+		return x.CallRate
+	}
+	return nil
+}
+
+func (x *EdgeConfig) GetForwardedHeaders() []string {
+	if x != nil {
+		return x.ForwardedHeaders
+	}
+	return nil
+}
+
+func (x *EdgeConfig) GetAuditLog() *AuditLog {
+	if x != nil {
+		return x.AuditLog
+	}
+	return nil
+}
+
+// How an edge issues access tokens.
+type AuthorizationServer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The issuer of the tokens: absolute https URL, or http on loopback, without a trailing slash. Empty: `base_url`.
+	IssuerBaseUrl string `protobuf:"bytes,1,opt,name=issuer_base_url,json=issuerBaseUrl,proto3" json:"issuer_base_url,omitempty"`
+	// How long a token is good. Absent: one hour.
+	AccessTokenLifetime *durationpb.Duration `protobuf:"bytes,2,opt,name=access_token_lifetime,json=accessTokenLifetime,proto3" json:"access_token_lifetime,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
+}
+
+func (x *AuthorizationServer) Reset() {
+	*x = AuthorizationServer{}
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuthorizationServer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuthorizationServer) ProtoMessage() {}
+
+func (x *AuthorizationServer) ProtoReflect() protoreflect.Message {
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuthorizationServer.ProtoReflect.Descriptor instead.
+func (*AuthorizationServer) Descriptor() ([]byte, []int) {
+	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *AuthorizationServer) GetIssuerBaseUrl() string {
+	if x != nil {
+		return x.IssuerBaseUrl
+	}
+	return ""
+}
+
+func (x *AuthorizationServer) GetAccessTokenLifetime() *durationpb.Duration {
+	if x != nil {
+		return x.AccessTokenLifetime
+	}
+	return nil
+}
+
+// How often one participant may call.
+type CallRate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Calls per second on average.
+	PerSecond float64 `protobuf:"fixed64,1,opt,name=per_second,json=perSecond,proto3" json:"per_second,omitempty"`
+	// How many calls may come at once; 0 means as many as come in a second, at least one.
+	Burst         int32 `protobuf:"varint,2,opt,name=burst,proto3" json:"burst,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallRate) Reset() {
+	*x = CallRate{}
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallRate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallRate) ProtoMessage() {}
+
+func (x *CallRate) ProtoReflect() protoreflect.Message {
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallRate.ProtoReflect.Descriptor instead.
+func (*CallRate) Descriptor() ([]byte, []int) {
+	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *CallRate) GetPerSecond() float64 {
+	if x != nil {
+		return x.PerSecond
+	}
+	return 0
+}
+
+func (x *CallRate) GetBurst() int32 {
+	if x != nil {
+		return x.Burst
+	}
+	return 0
+}
+
+// Where decisions and calls are written down.
+type AuditLog struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The file, appended to as JSON lines and opened anew on SIGHUP.
+	Path          string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditLog) Reset() {
+	*x = AuditLog{}
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditLog) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditLog) ProtoMessage() {}
+
+func (x *AuditLog) ProtoReflect() protoreflect.Message {
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditLog.ProtoReflect.Descriptor instead.
+func (*AuditLog) Descriptor() ([]byte, []int) {
+	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *AuditLog) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
 // The dialect of one client.
 type ClientDialect struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -377,7 +610,7 @@ type ClientDialect struct {
 
 func (x *ClientDialect) Reset() {
 	*x = ClientDialect{}
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[1]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -389,7 +622,7 @@ func (x *ClientDialect) String() string {
 func (*ClientDialect) ProtoMessage() {}
 
 func (x *ClientDialect) ProtoReflect() protoreflect.Message {
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[1]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -402,7 +635,7 @@ func (x *ClientDialect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientDialect.ProtoReflect.Descriptor instead.
 func (*ClientDialect) Descriptor() ([]byte, []int) {
-	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{1}
+	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ClientDialect) GetClient() string {
@@ -448,14 +681,16 @@ type RegistryConfig struct {
 	// Whether an organization reaches the zones of its own applications.
 	OrganizationsReachTheirApplications bool `protobuf:"varint,10,opt,name=organizations_reach_their_applications,json=organizationsReachTheirApplications,proto3" json:"organizations_reach_their_applications,omitempty"`
 	// What is logged.
-	LogLevel      LogLevel `protobuf:"varint,11,opt,name=log_level,json=logLevel,proto3,enum=sallyport.config.v1.LogLevel" json:"log_level,omitempty"`
+	LogLevel LogLevel `protobuf:"varint,11,opt,name=log_level,json=logLevel,proto3,enum=sallyport.config.v1.LogLevel" json:"log_level,omitempty"`
+	// After how long the signing keys of tokens and assertions are replaced. Absent: 30 days.
+	KeyRotation   *durationpb.Duration `protobuf:"bytes,12,opt,name=key_rotation,json=keyRotation,proto3" json:"key_rotation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RegistryConfig) Reset() {
 	*x = RegistryConfig{}
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[2]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -467,7 +702,7 @@ func (x *RegistryConfig) String() string {
 func (*RegistryConfig) ProtoMessage() {}
 
 func (x *RegistryConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[2]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -480,7 +715,7 @@ func (x *RegistryConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegistryConfig.ProtoReflect.Descriptor instead.
 func (*RegistryConfig) Descriptor() ([]byte, []int) {
-	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{2}
+	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *RegistryConfig) GetStore() isRegistryConfig_Store {
@@ -571,6 +806,13 @@ func (x *RegistryConfig) GetLogLevel() LogLevel {
 	return LogLevel_LOG_LEVEL_UNSPECIFIED
 }
 
+func (x *RegistryConfig) GetKeyRotation() *durationpb.Duration {
+	if x != nil {
+		return x.KeyRotation
+	}
+	return nil
+}
+
 type isRegistryConfig_Store interface {
 	isRegistryConfig_Store()
 }
@@ -607,7 +849,7 @@ type ZoneAddresses struct {
 
 func (x *ZoneAddresses) Reset() {
 	*x = ZoneAddresses{}
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[3]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -619,7 +861,7 @@ func (x *ZoneAddresses) String() string {
 func (*ZoneAddresses) ProtoMessage() {}
 
 func (x *ZoneAddresses) ProtoReflect() protoreflect.Message {
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[3]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -632,7 +874,7 @@ func (x *ZoneAddresses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ZoneAddresses.ProtoReflect.Descriptor instead.
 func (*ZoneAddresses) Descriptor() ([]byte, []int) {
-	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{3}
+	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ZoneAddresses) GetZone() string {
@@ -682,7 +924,7 @@ type EtcdClient struct {
 
 func (x *EtcdClient) Reset() {
 	*x = EtcdClient{}
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[4]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -694,7 +936,7 @@ func (x *EtcdClient) String() string {
 func (*EtcdClient) ProtoMessage() {}
 
 func (x *EtcdClient) ProtoReflect() protoreflect.Message {
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[4]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -707,7 +949,7 @@ func (x *EtcdClient) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtcdClient.ProtoReflect.Descriptor instead.
 func (*EtcdClient) Descriptor() ([]byte, []int) {
-	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{4}
+	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *EtcdClient) GetEndpoints() []string {
@@ -760,7 +1002,7 @@ type EmbeddedEtcd struct {
 
 func (x *EmbeddedEtcd) Reset() {
 	*x = EmbeddedEtcd{}
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[5]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -772,7 +1014,7 @@ func (x *EmbeddedEtcd) String() string {
 func (*EmbeddedEtcd) ProtoMessage() {}
 
 func (x *EmbeddedEtcd) ProtoReflect() protoreflect.Message {
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[5]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -785,7 +1027,7 @@ func (x *EmbeddedEtcd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EmbeddedEtcd.ProtoReflect.Descriptor instead.
 func (*EmbeddedEtcd) Descriptor() ([]byte, []int) {
-	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{5}
+	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *EmbeddedEtcd) GetDataDir() string {
@@ -822,7 +1064,7 @@ type HttpListener struct {
 
 func (x *HttpListener) Reset() {
 	*x = HttpListener{}
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[6]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -834,7 +1076,7 @@ func (x *HttpListener) String() string {
 func (*HttpListener) ProtoMessage() {}
 
 func (x *HttpListener) ProtoReflect() protoreflect.Message {
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[6]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -847,7 +1089,7 @@ func (x *HttpListener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpListener.ProtoReflect.Descriptor instead.
 func (*HttpListener) Descriptor() ([]byte, []int) {
-	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{6}
+	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *HttpListener) GetAddress() string {
@@ -877,7 +1119,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[7]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -889,7 +1131,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[7]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -902,7 +1144,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{7}
+	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ServerTls) GetCertFile() string {
@@ -936,7 +1178,7 @@ type ClientTls struct {
 
 func (x *ClientTls) Reset() {
 	*x = ClientTls{}
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[8]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -948,7 +1190,7 @@ func (x *ClientTls) String() string {
 func (*ClientTls) ProtoMessage() {}
 
 func (x *ClientTls) ProtoReflect() protoreflect.Message {
-	mi := &file_sallyport_config_v1_config_proto_msgTypes[8]
+	mi := &file_sallyport_config_v1_config_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -961,7 +1203,7 @@ func (x *ClientTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientTls.ProtoReflect.Descriptor instead.
 func (*ClientTls) Descriptor() ([]byte, []int) {
-	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{8}
+	return file_sallyport_config_v1_config_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ClientTls) GetCaFile() string {
@@ -996,7 +1238,7 @@ var File_sallyport_config_v1_config_proto protoreflect.FileDescriptor
 
 const file_sallyport_config_v1_config_proto_rawDesc = "" +
 	"\n" +
-	" sallyport/config/v1/config.proto\x12\x13sallyport.config.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\"\xd4\f\n" +
+	" sallyport/config/v1/config.proto\x12\x13sallyport.config.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\"\xe3\x10\n" +
 	"\n" +
 	"EdgeConfig\x12;\n" +
 	"\x04etcd\x18\x01 \x01(\v2\x1f.sallyport.config.v1.EtcdClientB\x06\xbaH\x03\xc8\x01\x01R\x04etcd\x12=\n" +
@@ -1029,11 +1271,29 @@ const file_sallyport_config_v1_config_proto_rawDesc = "" +
 	"\fbody_timeout\x18\x17 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\vbodyTimeout\x12F\n" +
 	"\fidle_timeout\x18\x18 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\vidleTimeout\x12L\n" +
 	"\x0frequest_timeout\x18\x19 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\x0erequestTimeout\x12V\n" +
-	"\x0fclient_dialects\x18\x1a \x03(\v2\".sallyport.config.v1.ClientDialectB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\x0eclientDialects\"V\n" +
+	"\x0fclient_dialects\x18\x1a \x03(\v2\".sallyport.config.v1.ClientDialectB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\x0eclientDialects\x12%\n" +
+	"\x0eanonymous_only\x18\x1b \x01(\bR\ranonymousOnly\x12[\n" +
+	"\x14authorization_server\x18\x1c \x01(\v2(.sallyport.config.v1.AuthorizationServerR\x13authorizationServer\x122\n" +
+	"\x0ftrusted_proxies\x18\x1d \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\x0etrustedProxies\x12<\n" +
+	"\x16max_requests_in_flight\x18\x1e \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x13maxRequestsInFlight\x12B\n" +
+	"\x19max_calls_per_participant\x18\x1f \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x16maxCallsPerParticipant\x12:\n" +
+	"\tcall_rate\x18  \x01(\v2\x1d.sallyport.config.v1.CallRateR\bcallRate\x12[\n" +
+	"\x11forwarded_headers\x18! \x03(\tB.\xbaH+\x92\x01(\x10@\x18\x01\"\"r \x18@2\x1c^[A-Za-z0-9][A-Za-z0-9_.-]*$R\x10forwardedHeaders\x12:\n" +
+	"\taudit_log\x18\" \x01(\v2\x1d.sallyport.config.v1.AuditLogR\bauditLog\"\xa8\x01\n" +
+	"\x13AuthorizationServer\x120\n" +
+	"\x0fissuer_base_url\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\rissuerBaseUrl\x12_\n" +
+	"\x15access_token_lifetime\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x10\xbaH\r\xaa\x01\n" +
+	"\"\x04\b\x80\xa3\x052\x02\b<R\x13accessTokenLifetime\"Z\n" +
+	"\bCallRate\x12/\n" +
+	"\n" +
+	"per_second\x18\x01 \x01(\x01B\x10\xbaH\r\x12\v@\x01!\x00\x00\x00\x00\x00\x00\x00\x00R\tperSecond\x12\x1d\n" +
+	"\x05burst\x18\x02 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x05burst\"'\n" +
+	"\bAuditLog\x12\x1b\n" +
+	"\x04path\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04path\"V\n" +
 	"\rClientDialect\x12\"\n" +
 	"\x06client\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06client\x12!\n" +
-	"\adialect\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\adialect\"\x91\x05\n" +
+	"\adialect\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\adialect\"\xdc\x05\n" +
 	"\x0eRegistryConfig\x12?\n" +
 	"\bembedded\x18\x01 \x01(\v2!.sallyport.config.v1.EmbeddedEtcdH\x00R\bembedded\x125\n" +
 	"\x04etcd\x18\x02 \x01(\v2\x1f.sallyport.config.v1.EtcdClientH\x00R\x04etcd\x12(\n" +
@@ -1049,7 +1309,8 @@ const file_sallyport_config_v1_config_proto_rawDesc = "" +
 	"defaultTtl\x12S\n" +
 	"&organizations_reach_their_applications\x18\n" +
 	" \x01(\bR#organizationsReachTheirApplications\x12D\n" +
-	"\tlog_level\x18\v \x01(\x0e2\x1d.sallyport.config.v1.LogLevelB\b\xbaH\x05\x82\x01\x02\x10\x01R\blogLevelB\x0e\n" +
+	"\tlog_level\x18\v \x01(\x0e2\x1d.sallyport.config.v1.LogLevelB\b\xbaH\x05\x82\x01\x02\x10\x01R\blogLevel\x12I\n" +
+	"\fkey_rotation\x18\f \x01(\v2\x19.google.protobuf.DurationB\v\xbaH\b\xaa\x01\x052\x03\b\x90\x1cR\vkeyRotationB\x0e\n" +
 	"\x05store\x12\x05\xbaH\x02\b\x01\"\x9c\x01\n" +
 	"\rZoneAddresses\x12\x1c\n" +
 	"\x04zone\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\xfd\x01R\x04zone\x12!\n" +
@@ -1101,47 +1362,55 @@ func file_sallyport_config_v1_config_proto_rawDescGZIP() []byte {
 }
 
 var file_sallyport_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_sallyport_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_sallyport_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_sallyport_config_v1_config_proto_goTypes = []any{
 	(LogLevel)(0),               // 0: sallyport.config.v1.LogLevel
 	(*EdgeConfig)(nil),          // 1: sallyport.config.v1.EdgeConfig
-	(*ClientDialect)(nil),       // 2: sallyport.config.v1.ClientDialect
-	(*RegistryConfig)(nil),      // 3: sallyport.config.v1.RegistryConfig
-	(*ZoneAddresses)(nil),       // 4: sallyport.config.v1.ZoneAddresses
-	(*EtcdClient)(nil),          // 5: sallyport.config.v1.EtcdClient
-	(*EmbeddedEtcd)(nil),        // 6: sallyport.config.v1.EmbeddedEtcd
-	(*HttpListener)(nil),        // 7: sallyport.config.v1.HttpListener
-	(*ServerTls)(nil),           // 8: sallyport.config.v1.ServerTls
-	(*ClientTls)(nil),           // 9: sallyport.config.v1.ClientTls
-	(*durationpb.Duration)(nil), // 10: google.protobuf.Duration
+	(*AuthorizationServer)(nil), // 2: sallyport.config.v1.AuthorizationServer
+	(*CallRate)(nil),            // 3: sallyport.config.v1.CallRate
+	(*AuditLog)(nil),            // 4: sallyport.config.v1.AuditLog
+	(*ClientDialect)(nil),       // 5: sallyport.config.v1.ClientDialect
+	(*RegistryConfig)(nil),      // 6: sallyport.config.v1.RegistryConfig
+	(*ZoneAddresses)(nil),       // 7: sallyport.config.v1.ZoneAddresses
+	(*EtcdClient)(nil),          // 8: sallyport.config.v1.EtcdClient
+	(*EmbeddedEtcd)(nil),        // 9: sallyport.config.v1.EmbeddedEtcd
+	(*HttpListener)(nil),        // 10: sallyport.config.v1.HttpListener
+	(*ServerTls)(nil),           // 11: sallyport.config.v1.ServerTls
+	(*ClientTls)(nil),           // 12: sallyport.config.v1.ClientTls
+	(*durationpb.Duration)(nil), // 13: google.protobuf.Duration
 }
 var file_sallyport_config_v1_config_proto_depIdxs = []int32{
-	5,  // 0: sallyport.config.v1.EdgeConfig.etcd:type_name -> sallyport.config.v1.EtcdClient
-	7,  // 1: sallyport.config.v1.EdgeConfig.listener:type_name -> sallyport.config.v1.HttpListener
-	10, // 2: sallyport.config.v1.EdgeConfig.default_timeout:type_name -> google.protobuf.Duration
-	10, // 3: sallyport.config.v1.EdgeConfig.max_timeout:type_name -> google.protobuf.Duration
-	4,  // 4: sallyport.config.v1.EdgeConfig.addresses:type_name -> sallyport.config.v1.ZoneAddresses
+	8,  // 0: sallyport.config.v1.EdgeConfig.etcd:type_name -> sallyport.config.v1.EtcdClient
+	10, // 1: sallyport.config.v1.EdgeConfig.listener:type_name -> sallyport.config.v1.HttpListener
+	13, // 2: sallyport.config.v1.EdgeConfig.default_timeout:type_name -> google.protobuf.Duration
+	13, // 3: sallyport.config.v1.EdgeConfig.max_timeout:type_name -> google.protobuf.Duration
+	7,  // 4: sallyport.config.v1.EdgeConfig.addresses:type_name -> sallyport.config.v1.ZoneAddresses
 	0,  // 5: sallyport.config.v1.EdgeConfig.log_level:type_name -> sallyport.config.v1.LogLevel
-	10, // 6: sallyport.config.v1.EdgeConfig.list_ttl:type_name -> google.protobuf.Duration
-	10, // 7: sallyport.config.v1.EdgeConfig.progress_interval:type_name -> google.protobuf.Duration
-	10, // 8: sallyport.config.v1.EdgeConfig.write_timeout:type_name -> google.protobuf.Duration
-	10, // 9: sallyport.config.v1.EdgeConfig.body_timeout:type_name -> google.protobuf.Duration
-	10, // 10: sallyport.config.v1.EdgeConfig.idle_timeout:type_name -> google.protobuf.Duration
-	10, // 11: sallyport.config.v1.EdgeConfig.request_timeout:type_name -> google.protobuf.Duration
-	2,  // 12: sallyport.config.v1.EdgeConfig.client_dialects:type_name -> sallyport.config.v1.ClientDialect
-	6,  // 13: sallyport.config.v1.RegistryConfig.embedded:type_name -> sallyport.config.v1.EmbeddedEtcd
-	5,  // 14: sallyport.config.v1.RegistryConfig.etcd:type_name -> sallyport.config.v1.EtcdClient
-	8,  // 15: sallyport.config.v1.RegistryConfig.tls:type_name -> sallyport.config.v1.ServerTls
-	4,  // 16: sallyport.config.v1.RegistryConfig.addresses:type_name -> sallyport.config.v1.ZoneAddresses
-	10, // 17: sallyport.config.v1.RegistryConfig.default_ttl:type_name -> google.protobuf.Duration
-	0,  // 18: sallyport.config.v1.RegistryConfig.log_level:type_name -> sallyport.config.v1.LogLevel
-	9,  // 19: sallyport.config.v1.EtcdClient.tls:type_name -> sallyport.config.v1.ClientTls
-	8,  // 20: sallyport.config.v1.HttpListener.tls:type_name -> sallyport.config.v1.ServerTls
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	13, // 6: sallyport.config.v1.EdgeConfig.list_ttl:type_name -> google.protobuf.Duration
+	13, // 7: sallyport.config.v1.EdgeConfig.progress_interval:type_name -> google.protobuf.Duration
+	13, // 8: sallyport.config.v1.EdgeConfig.write_timeout:type_name -> google.protobuf.Duration
+	13, // 9: sallyport.config.v1.EdgeConfig.body_timeout:type_name -> google.protobuf.Duration
+	13, // 10: sallyport.config.v1.EdgeConfig.idle_timeout:type_name -> google.protobuf.Duration
+	13, // 11: sallyport.config.v1.EdgeConfig.request_timeout:type_name -> google.protobuf.Duration
+	5,  // 12: sallyport.config.v1.EdgeConfig.client_dialects:type_name -> sallyport.config.v1.ClientDialect
+	2,  // 13: sallyport.config.v1.EdgeConfig.authorization_server:type_name -> sallyport.config.v1.AuthorizationServer
+	3,  // 14: sallyport.config.v1.EdgeConfig.call_rate:type_name -> sallyport.config.v1.CallRate
+	4,  // 15: sallyport.config.v1.EdgeConfig.audit_log:type_name -> sallyport.config.v1.AuditLog
+	13, // 16: sallyport.config.v1.AuthorizationServer.access_token_lifetime:type_name -> google.protobuf.Duration
+	9,  // 17: sallyport.config.v1.RegistryConfig.embedded:type_name -> sallyport.config.v1.EmbeddedEtcd
+	8,  // 18: sallyport.config.v1.RegistryConfig.etcd:type_name -> sallyport.config.v1.EtcdClient
+	11, // 19: sallyport.config.v1.RegistryConfig.tls:type_name -> sallyport.config.v1.ServerTls
+	7,  // 20: sallyport.config.v1.RegistryConfig.addresses:type_name -> sallyport.config.v1.ZoneAddresses
+	13, // 21: sallyport.config.v1.RegistryConfig.default_ttl:type_name -> google.protobuf.Duration
+	0,  // 22: sallyport.config.v1.RegistryConfig.log_level:type_name -> sallyport.config.v1.LogLevel
+	13, // 23: sallyport.config.v1.RegistryConfig.key_rotation:type_name -> google.protobuf.Duration
+	12, // 24: sallyport.config.v1.EtcdClient.tls:type_name -> sallyport.config.v1.ClientTls
+	11, // 25: sallyport.config.v1.HttpListener.tls:type_name -> sallyport.config.v1.ServerTls
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_sallyport_config_v1_config_proto_init() }
@@ -1149,7 +1418,7 @@ func file_sallyport_config_v1_config_proto_init() {
 	if File_sallyport_config_v1_config_proto != nil {
 		return
 	}
-	file_sallyport_config_v1_config_proto_msgTypes[2].OneofWrappers = []any{
+	file_sallyport_config_v1_config_proto_msgTypes[5].OneofWrappers = []any{
 		(*RegistryConfig_Embedded)(nil),
 		(*RegistryConfig_Etcd)(nil),
 	}
@@ -1159,7 +1428,7 @@ func file_sallyport_config_v1_config_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sallyport_config_v1_config_proto_rawDesc), len(file_sallyport_config_v1_config_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   9,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
