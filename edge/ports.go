@@ -110,14 +110,14 @@ func (t tool) Explain(arguments []byte, f *mcp.Failure) (string, bool) {
 	return redact.Text(f.Code), redact.Correctable(f.Code)
 }
 
-func (t tool) Dispatch(ctx context.Context, p *participant.Participant, request []byte, report func(mcp.Sign)) (mem.Buffer, error) {
+func (t tool) Dispatch(ctx context.Context, c *mcp.Call, report func(mcp.Sign)) (mem.Buffer, error) {
 	call := &dispatch.Request{
-		Participant: p,
+		Participant: c.Participant,
 		Service:     t.Service,
 		FullMethod:  t.Tool.FullMethod,
 		RepeatSafe:  t.Tool.RepeatSafe,
 		Timeout:     t.Tool.Timeout,
-		Body:        request,
+		Body:        c.Request,
 	}
 	var (
 		response mem.Buffer

@@ -79,7 +79,7 @@ func (x *exchange) dispatch(request []byte, arguments jsontext.Value) *answer {
 		x.stream, whole = x.newStream(ctx)
 		ctx, report = whole, x.stream.report
 	}
-	response, err := x.tool.Dispatch(ctx, x.participant, request, report)
+	response, err := x.tool.Dispatch(ctx, &Call{Participant: x.participant, Request: request, Arguments: arguments}, report)
 	if err != nil {
 		return x.undone(arguments, err)
 	}

@@ -61,7 +61,7 @@ func (t *tool) Judge(arguments []byte) ([]byte, *mcp.Refusal, error) {
 	return request, t.refusal, err
 }
 
-func (t *tool) Dispatch(ctx context.Context, _ *participantv1.Participant, request []byte, report func(mcp.Sign)) (mem.Buffer, error) {
+func (t *tool) Dispatch(ctx context.Context, c *mcp.Call, report func(mcp.Sign)) (mem.Buffer, error) {
 	if t.progress != nil {
 		if report == nil {
 			report = func(mcp.Sign) {}
@@ -70,9 +70,9 @@ func (t *tool) Dispatch(ctx context.Context, _ *participantv1.Participant, reque
 		return mem.SliceBuffer(response), err
 	}
 	if t.call == nil {
-		return mem.SliceBuffer(request), nil
+		return mem.SliceBuffer(c.Request), nil
 	}
-	response, err := t.call(ctx, request)
+	response, err := t.call(ctx, c.Request)
 	return mem.SliceBuffer(response), err
 }
 

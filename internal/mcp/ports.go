@@ -56,12 +56,13 @@ type Tool interface {
 	// Judge turns arguments, which are one JSON object that the strict decoder read, into the request on the wire, or
 	// refuses them. An error is a fault of ours.
 	Judge(arguments []byte) (request []byte, refusal *Refusal, err error)
-	// Dispatch sends the request to an instance and returns its response, which is to be freed after use. An error is a
-	// *[Failure], or a fault of ours. It returns when ctx ends. The request must not be modified, even after a failure.
+	// Dispatch sends a call to an instance and returns its response, which is to be freed after use. An error is a
+	// *[Failure], or a fault of ours. It returns when ctx ends. The call's bytes must not be modified, even after a
+	// failure.
 	//
 	// report is told of the signs of life of a tool with progress, in their order, by the calling goroutine and before
 	// Dispatch returns. It is nil where nobody listens.
-	Dispatch(ctx context.Context, p *participantv1.Participant, request []byte, report func(Sign)) (mem.Buffer, error)
+	Dispatch(ctx context.Context, c *Call, report func(Sign)) (mem.Buffer, error)
 	// AppendResult appends the members of the result object that the response is, without its braces and with at least
 	// one member; isError says that the service itself calls its answer an error, which the members say too. An error
 	// is a response that cannot be what the service meant; what was appended then does not count. Nothing of the response
@@ -70,6 +71,16 @@ type Tool interface {
 	// Explain gives what the service said about a call that failed with a code that is meant for callers, in words that
 	// may be shown to the caller, who sent the arguments; and whether corrected arguments may succeed.
 	Explain(arguments []byte, f *Failure) (text string, correctable bool)
+}
+
+// Call is one call that was judged and is to be sent.
+type Call struct {
+	// Participant is who calls.
+	Participant *participantv1.Participant
+	// Request is what the gate made of the arguments.
+	Request []byte
+	// Arguments are what the caller sent, as the dialect spells them.
+	Arguments []byte
 }
 
 // Sign is one sign of life of a running call.
