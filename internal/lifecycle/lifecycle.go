@@ -65,9 +65,18 @@ type Settlement struct {
 	ProtocolVersion string
 	// Participant is nil before authentication.
 	Participant *participantv1.Participant
+	// Decision is what the access rule decided about a call; nil where none was evaluated.
+	Decision *Decision
 	// Status is the HTTP status.
 	Status int
 	// At is when the last byte was handed to the transport, and Duration how long that was after the acceptance.
 	At       time.Time
 	Duration time.Duration
+}
+
+// Decision is one access decision. It is immutable; decisions are shared between settlements.
+type Decision struct {
+	Permitted bool
+	// Rule names what decided, in words of package access: `none`, `roles`, `policy` and the like.
+	Rule string
 }
