@@ -218,6 +218,8 @@ type exchange struct {
 	// crowded says that there was no room for the request, and caller is whose calls it is one of, once it is one.
 	crowded bool
 	caller  *caller
+	// unauthenticated says that the request was refused for its credentials, or for the lack of some.
+	unauthenticated bool
 	// forwarded is what of its headers goes along with the call.
 	forwarded []string
 	// stream is the progress of the call; nil where nobody listens to it.
@@ -265,7 +267,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // becomes of it.
 func (x *exchange) finish() *answer {
 	defer x.leave()
-	return x.deliver(x.answerSafely())
+	a := x.answerSafely()
+	x.unauthenticated = a.class == lifecycle.Authentication // also where its caller does not wait to hear so
+	return x.deliver(a)
 }
 
 // answerSafely turns a panic of our own code into the bounded internal error.
@@ -530,7 +534,7 @@ func (x *exchange) settle(a *answer) {
 	if x.tool != nil {
 		s.Tool = x.tool.Resource()
 	}
-	if a.class == lifecycle.Authentication {
+	if x.unauthenticated {
 		s.Credential, s.Address = credentialOf(x.r.Header), addressOf(x.r)
 	}
 	x.h.options.Settled(x.r.Context(), s)
