@@ -46,7 +46,7 @@ func command() *cobra.Command {
 		Short: "Serve POST /mcp, /healthz, /readyz and /metrics until SIGTERM",
 		Long: "Serve POST /mcp, /healthz, /readyz and /metrics until SIGTERM. SIGHUP opens the audit log anew, where the\n" +
 			"configuration has one.",
-		Args:  cobra.NoArgs,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg := new(configv1.EdgeConfig)
 			if err := config.Load(file, cfg); err != nil {
