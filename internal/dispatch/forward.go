@@ -61,7 +61,7 @@ func NewForwarding(names []string) (*Forwarding, error) {
 	f := &Forwarding{}
 	for i, name := range names {
 		key := strings.ToLower(name)
-		if why := refused(key); why != "" {
+		if why := refused(name); why != "" {
 			return nil, fmt.Errorf("forwarded_headers[%d]: %q cannot be forwarded: %s", i, name, why)
 		}
 		if slices.ContainsFunc(f.headers, func(h forwardedHeader) bool { return h.key == key }) {
@@ -72,12 +72,12 @@ func NewForwarding(names []string) (*Forwarding, error) {
 	return f, nil
 }
 
-// refused says why a name in lower case cannot be forwarded; empty where it can.
-func refused(key string) string {
-	if !validKey(key) {
+// refused says why a name cannot be forwarded; empty where it can.
+func refused(name string) string {
+	if !validKey(name) {
 		return "the names of metadata are of letters, digits, dash, underscore and dot"
 	}
-	key = strings.ReplaceAll(key, "_", "-")
+	key := strings.ReplaceAll(strings.ToLower(name), "_", "-")
 	for _, p := range refusedPrefixes {
 		if strings.HasPrefix(key, p.prefix) {
 			return p.why
@@ -89,11 +89,11 @@ func refused(key string) string {
 	return refusedNames[key]
 }
 
-// validKey says whether gRPC takes a name in metadata.
+// validKey says whether gRPC takes a name, in lower case, in metadata.
 func validKey(key string) bool {
 	for i := range len(key) {
 		switch c := key[i]; {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '_', c == '.':
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '.':
 		default:
 			return false
 		}
