@@ -48,6 +48,24 @@ func Read(object []byte, take func(name string, value jsontext.Value) error) err
 	return nil
 }
 
+// ReadList gives each element of a value that Read gave, and that is a list, to take.
+func ReadList(list jsontext.Value, take func(value jsontext.Value) error) error {
+	decoder := jsontext.NewDecoder(bytes.NewReader(list))
+	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '[' {
+		return errors.New("not a list")
+	}
+	for decoder.PeekKind() != ']' {
+		value, err := decoder.ReadValue()
+		if err != nil {
+			return notJSON(err)
+		}
+		if err := take(value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // notJSON says what is wrong without the decoder's words, which may repeat a name.
 func notJSON(err error) error {
 	if errors.Is(err, jsontext.ErrDuplicateName) {

@@ -107,7 +107,7 @@ func (s *Server) machine(md metadata.MD, need access) (caller, error) {
 	if len(ids) != 1 || len(secrets) != 1 {
 		return caller{}, errUnauthenticated
 	}
-	p, err := s.machines.Authenticate(ids[0], secrets[0], true)
+	p, err := s.machines.Machine(ids[0], secrets[0])
 	if err != nil {
 		return caller{}, errUnauthenticated
 	}

@@ -64,7 +64,7 @@ func New(o Options) *Server {
 	}
 	return &Server{
 		o:        o,
-		machines: auth.New(auth.Options{Machines: o.Watcher}),
+		machines: auth.New(auth.Options{View: func() auth.View { return o.Watcher.View() }}),
 		verifier: assertion.NewVerifier(keys{o.Watcher}, nil),
 		compiled: newCache(o.Store),
 	}
