@@ -1,6 +1,13 @@
 package edge
 
+import "time"
+
 // WithOnMove lets a test wait for the edge: moved is called after each new snapshot and each change of freshness.
 func WithOnMove(moved func()) Option {
 	return func(s *settings) { s.moved = moved }
+}
+
+// WithClock sets the clock of credentials and tokens.
+func WithClock(now func() time.Time) Option {
+	return func(s *settings) { s.now = now }
 }

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"log/slog"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -20,6 +21,8 @@ type settings struct {
 	version string
 	// moved is told of each new snapshot and each change of freshness; tests wait for it.
 	moved func()
+	// now is the clock of credentials and tokens.
+	now func() time.Time
 }
 
 // WithConfig sets the configuration. The edge keeps no reference to it. Its listener is not read: whoever serves the

@@ -202,7 +202,9 @@ func login(organization, application, email, password string) *auth.Credentials 
 	return c
 }
 
-func bearer(text string) *auth.Credentials { return &auth.Credentials{Authorization: []string{"Bearer " + text}} }
+func bearer(text string) *auth.Credentials {
+	return &auth.Credentials{Authorization: []string{"Bearer " + text}}
+}
 
 func issue(t testing.TB, key *identityv1.StoredTokenKey, subject, client string, scopes token.Scopes, at time.Time) string {
 	t.Helper()
