@@ -63,6 +63,11 @@ func newHouse(t testing.TB, configure ...func(*configv1.EdgeConfig)) *house {
 // startEdge starts an edge of its own client of the etcd, and serves it on loopback.
 func (h *house) startEdge(configure ...func(*configv1.EdgeConfig)) {
 	h.t.Helper()
+	h.startEdgeWith(nil, configure...)
+}
+
+func (h *house) startEdgeWith(more []edge.Option, configure ...func(*configv1.EdgeConfig)) {
+	h.t.Helper()
 	cfg := defaults()
 	for _, c := range configure {
 		c(cfg)
@@ -73,13 +78,13 @@ func (h *house) startEdge(configure ...func(*configv1.EdgeConfig)) {
 	if b, ok := h.t.(*testing.B); ok {
 		handler = benchLog(b) // which costs what a log costs, and holds more than memory does
 	}
-	e, err := edge.New(h.t.Context(), edge.WithConfig(cfg), edge.WithEtcd(h.etcd.NewClient(), ""), edge.WithVersion("1.2.3"),
-		edge.WithLogger(slog.New(handler)), edge.WithOnMove(func() {
+	e, err := edge.New(h.t.Context(), append([]edge.Option{edge.WithConfig(cfg), edge.WithEtcd(h.etcd.NewClient(), ""),
+		edge.WithVersion("1.2.3"), edge.WithLogger(slog.New(handler)), edge.WithOnMove(func() {
 			select {
 			case moved <- struct{}{}:
 			default:
 			}
-		}))
+		})}, more...)...)
 	if err != nil {
 		h.t.Fatal(err)
 	}
