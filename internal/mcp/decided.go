@@ -1,11 +1,9 @@
 package mcp
 
 import (
-	"net/http"
-	"net/netip"
-	"strings"
 	"time"
 
+	"github.com/sallyport-dev/sallyport/internal/auth"
 	"github.com/sallyport-dev/sallyport/internal/lifecycle"
 )
 
@@ -37,25 +35,14 @@ func (x *exchange) decided(d *lifecycle.Decision) {
 }
 
 // credentialOf is the kind of credentials that a request brings: the first in the order of access.md, "Credentials".
-func credentialOf(h http.Header) lifecycle.Credential {
-	for _, value := range h["Authorization"] {
-		if scheme, _, _ := strings.Cut(value, " "); strings.EqualFold(scheme, "Bearer") {
-			return lifecycle.CredentialBearer
-		}
-	}
-	if len(h["Clientid"])+len(h["Clientsecret"]) > 0 {
+func credentialOf(c *auth.Credentials) lifecycle.Credential {
+	switch {
+	case c.HasToken():
+		return lifecycle.CredentialBearer
+	case len(c.ClientID)+len(c.ClientSecret) > 0:
 		return lifecycle.CredentialSecret
 	}
 	return lifecycle.CredentialNone
-}
-
-// addressOf is the IP address of who is connected; empty where the connection has none.
-func addressOf(r *http.Request) string {
-	at, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return ""
-	}
-	return at.Addr().Unmap().WithZone("").String()
 }
 
 // forward gathers the headers that go along with the call, or refuses a call with one that cannot: a service may be

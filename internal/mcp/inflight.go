@@ -40,9 +40,6 @@ func (f *inFlight) leave() { f.count.Add(-1) }
 // InFlight is how many requests are in flight: from when they came in to when their answers were written.
 func (h *Handler) InFlight() int { return int(h.requests.count.Load()) }
 
-// codeTooMany is ours, outside the range that JSON-RPC reserves, and mirrors the status.
-const codeTooMany = http.StatusTooManyRequests
-
 // crowded answers a request for which there is no room, before it is known whose it is.
 func crowded() *answer {
 	a := &answer{
