@@ -31,6 +31,8 @@ type Request struct {
 	Timeout time.Duration
 	// Body is the serialised request. It must not be modified, even after the call has failed.
 	Body []byte
+	// Arguments are what the request was made of, as canonical JSON, for an access rule that reads them.
+	Arguments []byte
 }
 
 // Call sends one call and gives the serialised response, which the caller frees when it is done with it. Every error is
@@ -128,7 +130,7 @@ func (d *Dispatcher) secondDoor(r *Request, m *member) error {
 		service != stored.Service || !strings.HasPrefix(r.FullMethod, "/") {
 		return fmt.Errorf("the method is not one of %s, instance %s", stored, m.stored.GetInstanceId())
 	}
-	if err := d.options.Access.Permits(r.Participant, stored, r.FullMethod); err != nil {
+	if err := d.options.Access.Permits(r.Participant, stored, r.FullMethod, r.Arguments); err != nil {
 		return fmt.Errorf("%v participant %q may not call %s: %w", r.Participant.GetKind(), r.Participant.GetId(), stored, err)
 	}
 	return nil

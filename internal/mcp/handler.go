@@ -176,7 +176,9 @@ type exchange struct {
 	version     string
 	dialect     dialect.Dialect
 	tool        Tool
-	reference   string
+	// decision is what the tool's access rule said last; nil where it was not asked.
+	decision  *lifecycle.Decision
+	reference string
 	// stream is the progress of the call; nil where nobody listens to it.
 	stream *stream
 
@@ -468,6 +470,7 @@ func (x *exchange) settle(a *answer) {
 		Method:          x.method.name,
 		ProtocolVersion: x.version,
 		Participant:     x.participant,
+		Decision:        x.decision,
 		Status:          a.status,
 		At:              now,
 		Duration:        now.Sub(x.started),
