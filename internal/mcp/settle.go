@@ -1,25 +1,35 @@
 package mcp
 
 import (
+	"math/rand/v2"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/sallyport-dev/sallyport/internal/lifecycle"
 )
 
-// hidden and shown are what resolution alone decides: what no rule of a tool permits is not told apart from what is not
+// hidden and shown are told where resolution gives no decision: what nobody may call is not told apart from what is not
 // there.
 var (
 	hidden = &lifecycle.Decision{Permitted: false}
 	shown  = &lifecycle.Decision{Permitted: true}
 )
 
-// decided tells of an access decision on a call.
-func (x *exchange) decided(d *lifecycle.Decision) {
+// decide takes over an access decision on a call and tells of it.
+func (x *exchange) decide(d *lifecycle.Decision) {
+	x.decision = d
 	if x.h.options.Decided == nil {
 		return
+	}
+	switch {
+	case d != nil:
+	case x.tool == nil:
+		d = hidden
+	default:
+		d = shown
 	}
 	s := &x.settlement
 	*s = lifecycle.Settlement{
@@ -35,6 +45,37 @@ func (x *exchange) decided(d *lifecycle.Decision) {
 	}
 	x.h.options.Decided(x.r.Context(), s)
 }
+
+// settle tells how the request ended.
+func (x *exchange) settle(a *answer) {
+	if x.h.options.Settled == nil {
+		return
+	}
+	s, now := &x.settlement, time.Now()
+	*s = lifecycle.Settlement{
+		Reference:       x.reference,
+		Outcome:         a.outcome,
+		Class:           a.class,
+		Method:          x.method.name,
+		ProtocolVersion: x.version,
+		Participant:     x.participant,
+		Decision:        x.decision,
+		Limit:           a.limit,
+		Status:          a.status,
+		At:              now,
+		Duration:        now.Sub(x.started),
+	}
+	if x.tool != nil {
+		s.Tool = x.tool.Resource()
+	}
+	if x.unauthenticated {
+		s.Credential, s.Address = credentialOf(x.r.Header), addressOf(x.r)
+	}
+	x.h.options.Settled(x.r.Context(), s)
+}
+
+// newReference makes a request's correlation id. It need not be secret, only rare.
+func newReference() string { return strconv.FormatUint(rand.Uint64()|1<<63, 36) }
 
 // credentialOf is the kind of credentials that a request brings: the first in the order of access.md, "Credentials".
 func credentialOf(h http.Header) lifecycle.Credential {
@@ -56,19 +97,4 @@ func addressOf(r *http.Request) string {
 		return ""
 	}
 	return at.Addr().Unmap().WithZone("").String()
-}
-
-// forward gathers the headers that go along with the call, or refuses a call with one that cannot: a service may be
-// meant to do something else because of it, so that the call does not run without.
-func (x *exchange) forward() *answer {
-	if x.h.options.Forward == nil {
-		return nil
-	}
-	forwarded, bad := x.h.options.Forward.Forward(x.r.Header)
-	if bad != "" {
-		return x.badEnvelope(&problem{code: codeInvalidRequest, message: "The header " + bad + " cannot be passed on to the " +
-			"service: send printable ASCII, and less than this edge passes on in all."}, lifecycle.Envelope)
-	}
-	x.forwarded = forwarded
-	return nil
 }
