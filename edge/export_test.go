@@ -2,8 +2,8 @@ package edge
 
 import "time"
 
-// WithNow sets the clock of limits.
-func WithNow(now func() time.Time) Option {
+// WithClock sets the clock of limits.
+func WithClock(now func() time.Time) Option {
 	return func(s *settings) { s.now = now }
 }
 

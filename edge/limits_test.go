@@ -110,7 +110,7 @@ func TestLimits_ofTheRate(t *testing.T) {
 	now.Store(1_800_000_000)
 	cfg := defaults()
 	cfg.CallRate = &configv1.CallRate{PerSecond: 0.5, Burst: 3}
-	_, h.url = h.openEdge(cfg, edge.WithNow(func() time.Time { return time.Unix(now.Load(), 0) }))
+	_, h.url = h.openEdge(cfg, edge.WithClock(func() time.Time { return time.Unix(now.Load(), 0) }))
 	h.wait("the tools are listed", func() bool { return h.get("/readyz") == "200 fresh\n" && slices.Equal(h.list(caller), published) })
 	refused := func(c credentials) bool { return strings.Contains(h.call(c, "say", `{}`), "more often than it may") }
 	for i := range 3 {
