@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +24,7 @@ type auditLine struct {
 	Event       string
 	Tool        string
 	Permitted   *bool
+	Rule        string
 	Outcome     string
 	Class       string
 	Limit       string
@@ -94,18 +96,18 @@ func TestAudit_saysWhatHappened(t *testing.T) {
 	}
 	var want [][]row
 	did := func(rows ...row) { want = append(want, rows) }
-	yes, no := "true", "false"
+	const yes = "true none"
 
 	h.call(caller, "say", `{"word":"canary"}`)
 	did(row{"decision", say, yes, "", tester}, row{"call", say, "", "SUCCESS NONE", tester})
 	h.call(caller, "say", `{"canary":1}`)
 	did(row{"decision", say, yes, "", tester}, row{"call", say, "", "TOOL_ERROR INPUT_VALIDATION", tester})
 	h.call(caller, "canary", `{}`)
-	did(row{"decision", "UNKNOWN", no, "", tester}, row{"call", "UNKNOWN", "", "REJECTED AUTHORIZATION", tester})
+	did(row{"decision", "UNKNOWN", "false no_tool", "", tester}, row{"call", "UNKNOWN", "", "REJECTED AUTHORIZATION", tester})
 	h.call(caller, "deny", `{}`)
-	did(row{"decision", "UNKNOWN", no, "", tester}, row{"call", "UNKNOWN", "", "REJECTED AUTHORIZATION", tester})
+	did(row{"decision", "UNKNOWN", "false no_tool", "", tester}, row{"call", "UNKNOWN", "", "REJECTED AUTHORIZATION", tester})
 	h.call(stranger, "say", `{"word":"canary"}`)
-	did(row{"decision", "UNKNOWN", no, "", application}, row{"call", "UNKNOWN", "", "REJECTED AUTHORIZATION", application})
+	did(row{"decision", "UNKNOWN", "false zone", "", application}, row{"call", "UNKNOWN", "", "REJECTED AUTHORIZATION", application})
 	h.call(credentials{caller.id, "canary"}, "say", `{}`)
 	did(row{event: "authentication", outcome: "SECRET 127.0.0.1 401"})
 	h.call(credentials{"canary", "canary"}, "say", `{}`)
@@ -142,11 +144,11 @@ func TestAudit_saysWhatHappened(t *testing.T) {
 		for _, l := range all[reference] {
 			r := row{event: l.Event, tool: l.Tool, who: l.who()}
 			if l.Permitted != nil {
-				r.permitted = map[bool]string{true: yes, false: no}[*l.Permitted]
+				r.permitted = strconv.FormatBool(*l.Permitted) + " " + l.Rule
 			}
 			switch l.Event {
 			case "authentication":
-				r.outcome = l.Credentials + " " + l.Address + " " + map[int]string{401: "401"}[l.Status]
+				r.outcome = l.Credentials + " " + l.Address + " " + strconv.Itoa(l.Status)
 			case "call", "list":
 				r.outcome = strings.TrimSpace(l.Outcome + " " + l.Class + " " + l.Limit)
 			}

@@ -17,7 +17,9 @@ import (
 	"maps"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"buf.build/go/protovalidate"
@@ -49,6 +51,10 @@ type Edge struct {
 	dispatcher *dispatch.Dispatcher
 	audit      *lifecycle.Audit // nil where there is no audit log
 	auditFile  *lifecycle.File  // nil where the audit log is not a file of ours
+	// ready is closed at the first snapshot, unless it cannot be served: unusable is true then, and failed says why.
+	ready    chan struct{}
+	unusable atomic.Bool
+	failed   chan error
 }
 
 // New starts an edge. It does not wait for etcd: until the registry's data was read once, /readyz and POST /mcp answer
@@ -109,7 +115,7 @@ func open(ctx context.Context, s *settings) (_ *Edge, err error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Edge{log: s.logger}
+	e := &Edge{log: s.logger, ready: make(chan struct{}), failed: make(chan error, 1)}
 	e.metrics = newMetrics(e.Stale)
 	if err := e.openAudit(s, cfg.GetAuditLog()); err != nil {
 		return nil, err
@@ -173,15 +179,16 @@ func open(ctx context.Context, s *settings) (_ *Edge, err error) {
 	}
 	store := registry.NewStore(client, cfg.GetEtcd().GetPrefix())
 	e.catalog = catalog.New(catalog.Options{
-		Contracts:      store,
-		Rules:          rules,
-		ServesZones:    cfg.GetServesZones(),
-		DefaultProfile: profile,
-		TextLimits:     textLimits(cfg),
-		Logger:         s.logger,
-		OnSnapshot: func(*catalog.Snapshot) {
+		Contracts:        store,
+		Rules:            rules,
+		ServesZones:      cfg.GetServesZones(),
+		NoAuthentication: cfg.GetAnonymousOnly(),
+		DefaultProfile:   profile,
+		TextLimits:       textLimits(cfg),
+		Logger:           s.logger,
+		OnSnapshot: func(snapshot *catalog.Snapshot) {
 			if e.metrics.snapshot.Swap(time.Now().UnixNano()) == 0 {
-				e.log.Info("edge is ready")
+				e.begin(snapshot)
 			}
 			s.moved()
 		},
@@ -225,8 +232,39 @@ func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusNotFound, "not found")
 }
 
-// Ready is closed when the edge has its first snapshot of the tools.
-func (e *Edge) Ready() <-chan struct{} { return e.catalog.Ready() }
+// begin serves the first snapshot, or says why it cannot be served: without authentication, nobody may call a tool that
+// asks who calls, and whoever started the edge so should know at once. One that comes later is hidden.
+func (e *Edge) begin(first *catalog.Snapshot) {
+	var unauthenticated []string
+	for h := range first.Hidden() {
+		if h.Unauthenticated {
+			unauthenticated = append(unauthenticated, h.Resource)
+		}
+	}
+	if len(unauthenticated) == 0 {
+		e.log.Info("edge is ready")
+		close(e.ready)
+		return
+	}
+	slices.Sort(unauthenticated)
+	more := ""
+	if n := len(unauthenticated); n > maxNamed {
+		unauthenticated, more = unauthenticated[:maxNamed], fmt.Sprintf(" and %d more", n-maxNamed)
+	}
+	e.unusable.Store(true)
+	e.failed <- fmt.Errorf("edge: the access rules of %s%s ask who calls, and anonymous_only is set: let callers "+
+		"authenticate, or serve other zones", strings.Join(unauthenticated, ", "), more)
+}
+
+// maxNamed is how many tools an error names.
+const maxNamed = 10
+
+// Ready is closed when the edge has its first snapshot of the tools, if it can serve it.
+func (e *Edge) Ready() <-chan struct{} { return e.ready }
+
+// Failed gives one error if the first snapshot cannot be served, so that the edge will never be ready: it has a tool
+// whose access rule asks who calls, and the configuration says anonymous_only. [Serve] stops then, with this error.
+func (e *Edge) Failed() <-chan error { return e.failed }
 
 // Stale reports whether etcd is silent, so that the edge serves what it last knew.
 func (e *Edge) Stale() bool { return e.watcher.Stale() }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sallyport-dev/sallyport/internal/catalog"
 	"github.com/sallyport-dev/sallyport/internal/dispatch"
+	"github.com/sallyport-dev/sallyport/internal/lifecycle"
 	"github.com/sallyport-dev/sallyport/internal/mcp"
 	"github.com/sallyport-dev/sallyport/internal/redact"
 	"github.com/sallyport-dev/sallyport/internal/schema"
@@ -27,7 +28,7 @@ type tools struct {
 
 func (t *tools) Load() mcp.Snapshot {
 	current := t.e.catalog.Load()
-	if current == nil {
+	if current == nil || t.e.unusable.Load() {
 		return nil
 	}
 	if last := t.last.Load(); last != nil && last.Snapshot == current {
@@ -44,12 +45,12 @@ type snapshot struct {
 	dispatcher *dispatch.Dispatcher
 }
 
-func (s *snapshot) Resolve(p *participant.Participant, d dialect.Dialect, name string) (mcp.Tool, bool) {
-	entry, found := s.Snapshot.Resolve(p, d, name)
-	if !found {
-		return nil, false
+func (s *snapshot) Resolve(p *participant.Participant, d dialect.Dialect, name string) (mcp.Tool, *lifecycle.Decision) {
+	entry, decision := s.Find(p, d, name)
+	if entry == nil {
+		return nil, (*lifecycle.Decision)(decision)
 	}
-	return tool{entry, s.dispatcher, d}, true
+	return tool{entry, s.dispatcher, d}, (*lifecycle.Decision)(decision)
 }
 
 // tool is one entry of the catalog, good for a call.
@@ -79,6 +80,25 @@ func (t tool) Judge(arguments []byte) ([]byte, *mcp.Refusal, error) {
 	return request, nil, nil
 }
 
+func (t tool) Permits(p *participant.Participant, arguments []byte) *lifecycle.Decision {
+	if !t.ReadsArguments() {
+		return nil
+	}
+	return (*lifecycle.Decision)(t.JudgeArguments(p, t.canonical(arguments)))
+}
+
+// canonical undoes what the dialect changed about arguments that were accepted; nil where that cannot be done.
+func (t tool) canonical(arguments []byte) []byte {
+	if !t.dialect.ChangesArguments() {
+		return arguments
+	}
+	plan, err := t.CallPlan(t.dialect)
+	if err != nil {
+		return nil
+	}
+	return dialect.Canonicalize(plan.Input(), arguments)
+}
+
 func (t tool) AppendResult(dst, response []byte) ([]byte, bool, error) {
 	plan, err := t.CallPlan(t.dialect)
 	if err != nil {
@@ -90,12 +110,7 @@ func (t tool) AppendResult(dst, response []byte) ([]byte, bool, error) {
 func (t tool) Explain(arguments []byte, f *mcp.Failure) (string, bool) {
 	var failure *dispatch.Error
 	if errors.As(f.Err, &failure) && failure.Status != nil {
-		if t.dialect.ChangesArguments() {
-			if plan, err := t.CallPlan(t.dialect); err == nil {
-				arguments = dialect.Canonicalize(plan.Input(), arguments)
-			}
-		}
-		return redact.Status(t.Tool.Input, arguments, failure.Status)
+		return redact.Status(t.Tool.Input, t.canonical(arguments), failure.Status)
 	}
 	// The code is not the service's own word.
 	return redact.Text(f.Code), redact.Correctable(f.Code)
@@ -110,6 +125,14 @@ func (t tool) Dispatch(ctx context.Context, c *mcp.Call, report func(mcp.Sign)) 
 		Timeout:     t.Tool.Timeout,
 		Body:        c.Request,
 		Forwarded:   c.Forwarded,
+		Arguments:   c.Arguments,
+	}
+	if t.dialect.ChangesArguments() {
+		// The newest rule may read arguments where the tool's own does not; it refuses the call then.
+		call.Arguments = nil
+		if t.ReadsArguments() {
+			call.Arguments = t.canonical(c.Arguments)
+		}
 	}
 	var (
 		response mem.Buffer

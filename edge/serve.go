@@ -65,6 +65,8 @@ func WithLimits(l Limits) ServeOption {
 // Serve serves handler, usually an [Edge], on l until ctx ends. Then it takes no new requests, waits for the running
 // ones, 30 seconds where no limit says otherwise, and cancels what still runs after that. It closes l.
 //
+// Where handler is an Edge that cannot serve its first snapshot, Serve stops as well, and gives that error.
+//
 // tlsConfig nil serves plain HTTP/1.1 and HTTP/2 with prior knowledge; otherwise TLS with HTTP/1.1 and HTTP/2. The
 // error is nil after a stop in time.
 func Serve(
@@ -84,9 +86,15 @@ func Serve(
 			served <- server.Serve(l)
 		}
 	}()
+	var failed <-chan error
+	if e, ok := handler.(interface{ Failed() <-chan error }); ok {
+		failed = e.Failed()
+	}
+	var failure error
 	select {
 	case err := <-served:
 		return fmt.Errorf("serve %s: %w", l.Addr(), err)
+	case failure = <-failed:
 	case <-ctx.Done():
 	}
 	patience := cmp.Or(limits.ShutdownTimeout, defaultShutdownTimeout)
@@ -98,7 +106,7 @@ func Serve(
 			server.Close())
 	}
 	<-served
-	return err
+	return errors.Join(failure, err)
 }
 
 // newServer holds connections to the limits.

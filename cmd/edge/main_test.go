@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -115,6 +116,55 @@ func TestServe_speaksTLS(t *testing.T) {
 	}
 }
 
+// Whoever rotates logs moves the file away and sends SIGHUP; what follows stands in a new one.
+func TestServe_opensTheAuditLogAnewOnSIGHUP(t *testing.T) {
+	etcd := etcdtest.New(t)
+	path := filepath.Join(t.TempDir(), "audit.log")
+	config := configure(t, etcd.Endpoint(), "listener: {address: \"127.0.0.1:0\"}\naudit_log: {path: "+path+"}\n")
+	p := stack.Start(t, t.TempDir(), nil, stack.Program(t, "cmd/edge"), "serve", "--config", config)
+	p.WaitLine(t, "edge is ready")
+	var line struct{ Address string }
+	if err := json.Unmarshal([]byte(p.WaitLine(t, "edge listens")), &line); err != nil {
+		t.Fatal(err)
+	}
+	knock := func() {
+		response, err := http.Post("http://"+line.Address+"/mcp", "application/json", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+	}
+	lines := func(path string) int {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(text), `"event":"authentication"`)
+	}
+	for range 3 {
+		knock()
+	}
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	p.Signal(t, syscall.SIGHUP)
+	p.WaitLine(t, "the audit log is opened anew")
+	for range 2 {
+		knock()
+	}
+	if err := p.Interrupt(); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+	if first, second := lines(path+".1"), lines(path); first+second != 5 || second < 2 {
+		t.Errorf("%d lines before and %d after", first, second)
+	}
+	for _, name := range []string{path, path + ".1"} {
+		if info, err := os.Stat(name); err != nil || info.Mode() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+}
+
 func TestServe_saysWhatIsWrong(t *testing.T) {
 	const nowhere = "http://127.0.0.1:1"
 	listener := "listener: {address: \"127.0.0.1:0\"}\n"
@@ -138,6 +188,12 @@ func TestServe_saysWhatIsWrong(t *testing.T) {
 		{"missing certificate", func(t *testing.T) []string {
 			return []string{"--config", configure(t, nowhere, "listener: {address: \"127.0.0.1:0\", tls: {cert_file: no.pem, key_file: no.key}}\n")}
 		}, []string{"listener.tls", "no.pem"}},
+		{"audit log that cannot be opened", func(t *testing.T) []string {
+			return []string{"--config", configure(t, nowhere, listener+"audit_log: {path: /dev/null/audit.log}\n")}
+		}, []string{"audit_log.path", "/dev/null/audit.log"}},
+		{"forwarded credentials", func(t *testing.T) []string {
+			return []string{"--config", configure(t, nowhere, listener+"forwarded_headers: [x-tenant, Authorization]\n")}
+		}, []string{"forwarded_headers[1]", "Authorization"}},
 		{"unknown profile", func(t *testing.T) []string {
 			return []string{"--config", configure(t, nowhere, listener+"json_profile: protojsn\n")}
 		}, []string{"json_profile", "protojson"}},

@@ -5,9 +5,11 @@ import (
 	"slices"
 
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
+	"github.com/sallyport-dev/sallyport/internal/access"
 	"github.com/sallyport-dev/sallyport/internal/contract"
 	"github.com/sallyport-dev/sallyport/internal/registry"
 	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
+	"github.com/sallyport-dev/sallyport/participant"
 )
 
 // Entry is one tool that somebody may see, with all that a call of it needs. It is immutable.
@@ -21,6 +23,9 @@ type Entry struct {
 	Online bool
 
 	function *toolPlan
+	// rule is the conjunction of the access rules of all online contracts. Where it asks who calls, equal rules of a
+	// catalog are one pointer.
+	rule *access.Rule
 }
 
 // Resource is the tool's resource identifier, `srv://zone~package.Service/Method`.
@@ -33,6 +38,18 @@ func (e *Entry) CallPlan(d dialect.Dialect) (*CallPlan, error) { return e.functi
 // Definition is the tool's entry in tools/list under its alias, where it has one, else under its hash. The bytes are
 // shared and must not be modified.
 func (e *Entry) Definition() []byte { return e.function.definition(dialect.Canonical) }
+
+// Decision is what the tool's rule decided of the participant for whom the tool was resolved, arguments aside.
+func (e *Entry) Decision() *access.Decision { return e.rule.Decided(true) }
+
+// ReadsArguments reports whether the tool's rule reads the arguments, so that a call must be judged by them as well.
+func (e *Entry) ReadsArguments() bool { return e.rule.ReadsArguments() }
+
+// JudgeArguments decides about a call by its arguments, which are canonical and which the call's plan has accepted, for
+// the participant for whom the tool was resolved.
+func (e *Entry) JudgeArguments(p *participant.Participant, arguments []byte) *access.Decision {
+	return e.rule.JudgeArguments(p, arguments)
+}
 
 // wanted is what the view says of one service.
 type wanted struct {
@@ -122,6 +139,8 @@ type block struct {
 	hidden  []Hidden
 	// functions are the visible entries by full method.
 	functions map[string]*Entry
+	// rules are the distinct rules of the entries that ask who calls.
+	rules []*access.Rule
 }
 
 // Hidden is a function that nobody sees, and why.
@@ -130,10 +149,12 @@ type Hidden struct {
 	Resource string
 	// Reason is for operators.
 	Reason string
+	// Unauthenticated says that the function asks who calls, which [Options.NoAuthentication] leaves unknown.
+	Unauthenticated bool
 }
 
 // newBlock makes the block of a service from its plans: the published one first, then the other online ones.
-func newBlock(key registry.Key, w *wanted, plans []*plan, online bool) *block {
+func (x *builder) newBlock(key registry.Key, w *wanted, plans []*plan, online bool) *block {
 	b := &block{key: key, wanted: w, settled: true, plans: plans, online: online, functions: map[string]*Entry{}}
 	for _, p := range plans {
 		if p.err != nil {
@@ -148,11 +169,23 @@ func newBlock(key registry.Key, w *wanted, plans []*plan, online bool) *block {
 		return b
 	}
 	for _, t := range plans[0].tools {
-		if reason := hiddenBy(t, plans); reason != "" {
+		rule, reason := judgedBy(t, plans)
+		if reason != "" {
 			b.hidden = append(b.hidden, Hidden{Resource: t.resource, Reason: reason})
 			continue
 		}
-		e := &Entry{Tool: t.tool, Service: key, Online: online, function: t}
+		if rule.Restricted() {
+			if x.catalog.options.NoAuthentication {
+				b.hidden = append(b.hidden, Hidden{
+					Resource: t.resource, Reason: "its access rule asks who calls, and this edge authenticates nobody", Unauthenticated: true,
+				})
+				continue
+			}
+			if rule = x.intern(rule); !slices.Contains(b.rules, rule) {
+				b.rules = append(b.rules, rule)
+			}
+		}
+		e := &Entry{Tool: t.tool, Service: key, Online: online, function: t, rule: rule}
 		b.entries = append(b.entries, e)
 		b.functions[t.tool.FullMethod] = e
 	}
@@ -176,20 +209,25 @@ func sameTools(a, b *block) bool {
 	return a.key == b.key && len(a.entries) == len(b.entries) && (len(a.entries) == 0 || &a.entries[0] == &b.entries[0])
 }
 
-// hiddenBy gives the reason for which a tool is hidden: its own, or that of any other online contract, whose instances
-// a call may reach. Access is the conjunction over all of them.
-func hiddenBy(t *toolPlan, plans []*plan) string {
-	if t.hidden != "" {
-		return t.hidden
+// judgedBy gives the rule by which a tool is judged: its own, and that of every other online contract, whose instances a
+// call may reach. Where one of them permits nobody the tool is hidden, for that reason.
+func judgedBy(t *toolPlan, plans []*plan) (rule *access.Rule, hidden string) {
+	if t.tool.Denied != "" {
+		return nil, t.tool.Denied
 	}
+	rules := []*access.Rule{t.tool.Rule}
 	for _, p := range plans[1:] {
 		for _, other := range p.tools {
-			if other.tool.FullMethod == t.tool.FullMethod && (other.tool.Denied != "" || other.tool.Restricted != "") {
-				return fmt.Sprintf("contract %.12s, which an instance serves, says: %s", p.key.digest, other.hidden)
+			if other.tool.FullMethod != t.tool.FullMethod {
+				continue
 			}
+			if other.tool.Denied != "" {
+				return nil, fmt.Sprintf("contract %.12s, which an instance serves, says: %s", p.key.digest, other.tool.Denied)
+			}
+			rules = append(rules, other.tool.Rule)
 		}
 	}
-	return ""
+	return access.All(rules...), ""
 }
 
 // stay gives the block of before for a service whose new plans are not there yet: the same tools, online as the view

@@ -11,7 +11,9 @@ import (
 
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
+	"github.com/sallyport-dev/sallyport/internal/access"
 	"github.com/sallyport-dev/sallyport/internal/contract"
 	"github.com/sallyport-dev/sallyport/internal/registry"
 	"github.com/sallyport-dev/sallyport/internal/schema"
@@ -45,6 +47,8 @@ type Options struct {
 	// ServesZones narrows the catalog to these zones and their sub-zones, whoever calls; empty serves every zone. An
 	// un-zoned service is served only where it is empty.
 	ServesZones []string
+	// NoAuthentication says that nobody's credentials are looked at. A tool that asks who calls is hidden then.
+	NoAuthentication bool
 	// DefaultProfile is the JSON profile of tools that name none; the zero value is `protojson`.
 	DefaultProfile schema.Profile
 	// TextLimits are the limits of JSON texts within arguments; see gate.WithTextLimits.
@@ -80,7 +84,7 @@ func New(o Options) *Catalog {
 	}
 	b := &builder{
 		catalog: c, plans: map[planKey]*planState{}, linked: map[string]*contract.Files{}, done: make(chan []*plan),
-		cache: &listings{}, workers: runtime.GOMAXPROCS(0),
+		cache: &listings{}, rules: map[string]*access.Rule{}, workers: runtime.GOMAXPROCS(0),
 	}
 	c.wg.Go(func() { b.run(ctx) })
 	return c
@@ -104,12 +108,12 @@ func (c *Catalog) Load() *Snapshot { return c.snapshot.Load() }
 func (c *Catalog) Ready() <-chan struct{} { return c.ready }
 
 // Permits asks the current snapshot; see [Snapshot.Permits].
-func (c *Catalog) Permits(p *participant.Participant, service registry.Key, fullMethod string) error {
+func (c *Catalog) Permits(p *participant.Participant, service registry.Key, fullMethod string, arguments []byte) error {
 	s := c.Load()
 	if s == nil {
 		return errors.New("there is no catalog yet")
 	}
-	return s.Permits(p, service, fullMethod)
+	return s.Permits(p, service, fullMethod, arguments)
 }
 
 // Close stops making snapshots and waits until everything has stopped. The last snapshot stays readable.
@@ -133,6 +137,11 @@ type builder struct {
 	// retryAt is when the first of the contracts that could not be read is to be read again; zero where there is none.
 	retryAt    time.Time
 	generation uint64
+	// rules are the rules in use that ask who calls, by their keys.
+	rules map[string]*access.Rule
+	// grants are what the roles of a view grant.
+	grants *access.Grants
+	roles  map[registry.OwnedKey]*identityv1.StoredRole
 }
 
 // planState is where a plan is.
@@ -286,7 +295,7 @@ func (b *builder) build() {
 		case usable && last.standsOn(plans, len(w.online) > 0):
 			blocks[key] = last.with(w)
 		case usable:
-			blocks[key] = newBlock(key, w, plans, len(w.online) > 0)
+			blocks[key] = b.newBlock(key, w, plans, len(w.online) > 0)
 			report(c.options.Logger, last, blocks[key])
 		case last != nil:
 			blocks[key] = last.stay(len(w.online) > 0)
@@ -303,6 +312,7 @@ func (b *builder) build() {
 	b.generation++
 	next := build(before, &Snapshot{
 		Revision: b.view.Revision, Complete: complete, rules: c.options.Rules, generation: b.generation, blocks: blocks, listings: b.cache,
+		decisions: b.decisions(before, blocks),
 	})
 	c.snapshot.Store(next)
 	if before == nil {

@@ -214,7 +214,7 @@ func TestAccess(t *testing.T) {
 				if _, ok := s.Resolve(p, dialect.Canonical, n); ok != visible {
 					t.Errorf("resolves: %t", ok)
 				}
-				err := s.Permits(p, registry.Key{Zone: zone, Service: orders}, "/com.acme.OrderService/Find")
+				err := s.Permits(p, registry.Key{Zone: zone, Service: orders}, "/com.acme.OrderService/Find", nil)
 				if (err == nil) != visible {
 					t.Errorf("the second door: %v", err)
 				}
@@ -272,7 +272,7 @@ func TestContracts_duringARollingUpgrade(t *testing.T) {
 				return n.Revision == s.Revision && slices.Equal(listed(t, n, app, 10), row.want)
 			})
 			for _, method := range []string{"Find", "Cancel", "Place"} {
-				permitted := s.Permits(app, registry.Key{Zone: zone, Service: orders}, "/com.acme.OrderService/"+method) == nil
+				permitted := s.Permits(app, registry.Key{Zone: zone, Service: orders}, "/com.acme.OrderService/"+method, nil) == nil
 				if permitted != slices.Contains(row.want, hash(zone, orders, method)) {
 					t.Errorf("the second door permits %s: %t", method, permitted)
 				}
@@ -337,7 +337,7 @@ func TestContracts_thatAreNoUse(t *testing.T) {
 			if _, ok := s.Resolve(system, dialect.Canonical, hash(zone, orders, "Find")); ok {
 				t.Error("it resolves")
 			}
-			if err := s.Permits(system, registry.Key{Zone: zone, Service: orders}, "/com.acme.OrderService/Find"); err == nil {
+			if err := s.Permits(system, registry.Key{Zone: zone, Service: orders}, "/com.acme.OrderService/Find", nil); err == nil {
 				t.Error("the second door permits it")
 			}
 			if got := reasons(s)["srv://app.acme.orders~com.acme.OrderService"]; !strings.Contains(got, row.reason) {
@@ -386,7 +386,7 @@ func TestReady_comesWithTheWholeFirstPicture(t *testing.T) {
 	if h.catalog.Load() != nil {
 		t.Error("there is a snapshot before there is a view")
 	}
-	if err := h.catalog.Permits(system, registry.Key{Service: orders}, "/x/Y"); err == nil {
+	if err := h.catalog.Permits(system, registry.Key{Service: orders}, "/x/Y", nil); err == nil {
 		t.Error("something is permitted before there is a view")
 	}
 	w := newWorld()
@@ -398,7 +398,7 @@ func TestReady_comesWithTheWholeFirstPicture(t *testing.T) {
 	if got := listed(t, h.catalog.Load(), app, 7); len(got) != 40 {
 		t.Errorf("the first snapshot lists %d tools", len(got))
 	}
-	if err := h.catalog.Permits(app, registry.Key{Zone: "app.acme.orders.part-07", Service: orders}, "/com.acme.OrderService/Find7"); err != nil {
+	if err := h.catalog.Permits(app, registry.Key{Zone: "app.acme.orders.part-07", Service: orders}, "/com.acme.OrderService/Find7", nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -431,7 +431,7 @@ func TestServesZones(t *testing.T) {
 	if _, ok := s.Resolve(system, dialect.Canonical, hash("app-api", orders, "Find")); ok {
 		t.Error("a tool of another partition resolves")
 	}
-	if err := s.Permits(system, registry.Key{Zone: "app-api", Service: orders}, "/com.acme.OrderService/Find"); err == nil {
+	if err := s.Permits(system, registry.Key{Zone: "app-api", Service: orders}, "/com.acme.OrderService/Find", nil); err == nil {
 		t.Error("the second door permits a tool of another partition")
 	}
 }

@@ -53,8 +53,6 @@ type toolPlan struct {
 	resource string
 	// spelled is what differs between dialects.
 	spelled [dialect.Count]spelledPlan
-	// hidden says why nobody sees the function; empty where nothing forbids it.
-	hidden string
 	// texts are the limits of JSON texts within arguments.
 	texts strict.Limits
 }
@@ -174,19 +172,12 @@ func recovered(err *error) {
 	}
 }
 
-// compileTool renders one function, or says why it is hidden.
+// compileTool renders one function that somebody may see.
 func compileTool(t *contract.Tool, texts strict.Limits) *toolPlan {
 	p := &toolPlan{tool: t, resource: t.Resource(), texts: texts}
-	switch {
-	case t.Denied != "":
-		p.hidden = t.Denied
-	case t.Restricted != "":
-		p.hidden = t.Restricted + ", which this edge cannot judge yet"
+	if t.Denied == "" {
+		p.definition(dialect.Canonical)
 	}
-	if p.hidden != "" {
-		return p
-	}
-	p.definition(dialect.Canonical)
 	return p
 }
 

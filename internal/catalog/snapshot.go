@@ -1,14 +1,12 @@
 package catalog
 
 import (
-	"errors"
 	"iter"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/sallyport-dev/sallyport/internal/registry"
-	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
@@ -28,6 +26,9 @@ type Snapshot struct {
 	names    *index
 	aliases  map[string][]*Entry
 	listings *listings
+	// mostHolders is how many tools have one alias at most.
+	mostHolders int
+	decisions   *decisions
 }
 
 // zone is the visible tools of one zone, in the order of their hashes.
@@ -35,52 +36,6 @@ type zone struct {
 	name    string
 	blocks  []*block
 	entries []*Entry
-}
-
-// Resolve finds a tool by its hash or its alias among those that the participant may see, online or not. A name that
-// nobody has, a hidden tool and one of a zone that the participant does not reach are one answer, found on one way. An
-// alias that the participant sees on two tools is nobody's. Where the dialect spells names in its own way, that spelling
-// is understood as well.
-func (s *Snapshot) Resolve(p *participant.Participant, d dialect.Dialect, name string) (*Entry, bool) {
-	if e, ok := s.resolve(p, name); ok {
-		return e, true
-	}
-	if canonical := d.CanonicalName(name); canonical != name {
-		return s.resolve(p, canonical)
-	}
-	return nil, false
-}
-
-func (s *Snapshot) resolve(p *participant.Participant, name string) (*Entry, bool) {
-	if e := s.names.get(name); e != nil && s.rules.Reaches(p, e.Service.Zone) {
-		return e, true
-	}
-	var found *Entry
-	for _, e := range s.aliases[name] {
-		if !s.rules.Reaches(p, e.Service.Zone) {
-			continue
-		}
-		if found != nil {
-			return nil, false
-		}
-		found = e
-	}
-	return found, found != nil
-}
-
-// Permits judges the access rule of a function from what is stored of it; it is the second door's dispatch.Access.
-func (s *Snapshot) Permits(p *participant.Participant, service registry.Key, fullMethod string) error {
-	b := s.blocks[service]
-	if b == nil {
-		return errors.New("the service is not in the catalog")
-	}
-	if b.functions[fullMethod] == nil {
-		return errors.New("the function is hidden or not published")
-	}
-	if !s.rules.Reaches(p, service.Zone) {
-		return errors.New("the zone is not reached")
-	}
-	return nil
 }
 
 // Hidden gives the functions that nobody sees, and why, in no order.
@@ -173,7 +128,7 @@ func build(before, s *Snapshot) *Snapshot {
 	}
 	if len(gone)+len(come) == 0 {
 		if before != nil {
-			s.aliases = before.aliases
+			s.aliases, s.mostHolders = before.aliases, before.mostHolders
 		}
 		return s
 	}
@@ -182,6 +137,7 @@ func build(before, s *Snapshot) *Snapshot {
 	for e := range s.Tools() {
 		if e.Tool.Alias != "" && s.names.get(e.Tool.Name) == e {
 			s.aliases[e.Tool.Alias] = append(s.aliases[e.Tool.Alias], e)
+			s.mostHolders = max(s.mostHolders, len(s.aliases[e.Tool.Alias]))
 		}
 	}
 	return s

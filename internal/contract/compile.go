@@ -10,6 +10,7 @@ import (
 
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	toolv1 "github.com/sallyport-dev/sallyport/gen/sallyport/tool/v1"
+	"github.com/sallyport-dev/sallyport/internal/access"
 	"github.com/sallyport-dev/sallyport/internal/rules"
 	"github.com/sallyport-dev/sallyport/internal/schema"
 	"github.com/sallyport-dev/sallyport/participant"
@@ -202,6 +203,7 @@ func (c *compiler) tool(svc *Service, said *toolv1.Service, d *declarations) *To
 	problems := len(c.conflicts)
 	c.describe(t, svc, d)
 	c.settle(t, said, d)
+	c.rule(t)
 	t.Result = c.resultOf(t, d)
 
 	profile, known := c.profileOf(function, all, said, m.ParentFile())
@@ -213,6 +215,25 @@ func (c *compiler) tool(svc *Service, said *toolv1.Service, d *declarations) *To
 		return nil
 	}
 	return t
+}
+
+// rule compiles a tool's access rule. A policy that does not compile has been reported where it is declared, unless that
+// is another service, from which this one inherits.
+func (c *compiler) rule(t *Tool) {
+	t.Rule = access.Nobody()
+	if t.Denied != "" {
+		return
+	}
+	rule, err := access.Compile(t.Access, access.Facts{
+		Name: t.Name, Function: t.Function(), Zone: t.Zone, ReadOnly: t.Hints.ReadOnly, Destructive: t.Hints.Destructive,
+		Idempotent: t.Hints.Idempotent, OpenWorld: t.Hints.OpenWorld, Weight: t.Weight,
+	})
+	switch {
+	case err == nil:
+		t.Rule = rule
+	case len(c.conflicts) == 0:
+		c.report(t.Function(), place{descriptor: t.Descriptor}, policyProblem, err)
+	}
 }
 
 // derive adds the schemas.

@@ -8,6 +8,7 @@ import (
 
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	toolv1 "github.com/sallyport-dev/sallyport/gen/sallyport/tool/v1"
+	"github.com/sallyport-dev/sallyport/internal/access"
 	"github.com/sallyport-dev/sallyport/internal/schema"
 )
 
@@ -77,9 +78,10 @@ type Tool struct {
 	Access *toolv1.Access
 	// Denied says why nobody may see or call the tool, whatever its Access says; empty where nothing forbids it.
 	Denied string
-	// Restricted says what must be judged before anybody may see or call the tool; empty where nothing must. An edge
-	// that cannot judge it treats the tool as denied.
+	// Restricted says what must be judged before anybody may see or call the tool; empty where nothing must.
 	Restricted string
+	// Rule is Access compiled, for whoever judges. That of a denied tool permits nobody.
+	Rule *access.Rule
 
 	Weight       *toolv1.Weight // nil where nothing is said
 	Timeout      time.Duration  // 0: the edge's default

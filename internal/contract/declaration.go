@@ -13,6 +13,7 @@ import (
 
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	toolv1 "github.com/sallyport-dev/sallyport/gen/sallyport/tool/v1"
+	"github.com/sallyport-dev/sallyport/internal/access"
 )
 
 // declaration is one thing that is said of an RPC, and where.
@@ -190,16 +191,18 @@ func duration(d *durationpb.Duration) (time.Duration, bool) {
 	return d.AsDuration(), true
 }
 
+const policyProblem = "access: the policy does not compile: %v"
+
 // checkAccess judges a declared access rule as far as that can be done without a caller.
-func (c *compiler) checkAccess(function string, at place, access *toolv1.Access) {
-	for _, role := range access.GetRoles() {
+func (c *compiler) checkAccess(function string, at place, rule *toolv1.Access) {
+	for _, role := range rule.GetRoles() {
 		if blank(role) {
 			c.report(function, at, "access: a role is blank, and nobody has it")
 		}
 	}
-	if access.GetPolicy() != "" {
-		if err := checkPolicy(access.GetPolicy()); err != nil {
-			c.report(function, at, "access: the policy does not compile: %v", err)
+	if rule.GetPolicy() != "" {
+		if err := access.CheckPolicy(rule.GetPolicy()); err != nil {
+			c.report(function, at, policyProblem, err)
 		}
 	}
 }

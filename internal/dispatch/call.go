@@ -34,6 +34,8 @@ type Request struct {
 	Body []byte
 	// Forwarded are names and values of metadata that goes along, one after the other, as [Forwarding.Forward] gives them.
 	Forwarded []string
+	// Arguments are what the request was made of, as canonical JSON, for an access rule that reads them.
+	Arguments []byte
 }
 
 // Call sends one call and gives the serialised response, which the caller frees when it is done with it. Every error is
@@ -132,7 +134,7 @@ func (d *Dispatcher) secondDoor(r *Request, m *member) error {
 		service != stored.Service || !strings.HasPrefix(r.FullMethod, "/") {
 		return fmt.Errorf("the method is not one of %s, instance %s", stored, m.stored.GetInstanceId())
 	}
-	if err := d.options.Access.Permits(r.Participant, stored, r.FullMethod); err != nil {
+	if err := d.options.Access.Permits(r.Participant, stored, r.FullMethod, r.Arguments); err != nil {
 		return fmt.Errorf("%v participant %q may not call %s: %w", r.Participant.GetKind(), r.Participant.GetId(), stored, err)
 	}
 	return nil

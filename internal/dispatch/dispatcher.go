@@ -22,8 +22,9 @@ import (
 // Access judges the access rule of a function anew, from what is stored of it now. It must be safe for concurrent use
 // and answer from memory.
 type Access interface {
-	// Permits gives nil if the participant may call the function, a full method of the service, and else the reason.
-	Permits(p *participant.Participant, service registry.Key, fullMethod string) error
+	// Permits gives nil if the participant may call the function, a full method of the service, with the arguments, which
+	// are canonical JSON, and else the reason.
+	Permits(p *participant.Participant, service registry.Key, fullMethod string, arguments []byte) error
 }
 
 // AddressPolicy says which addresses may be dialled. address.Policy is one.

@@ -48,7 +48,7 @@ var (
 // permitsAll is an access rule under which everything is public.
 type permitsAll struct{}
 
-func (permitsAll) Permits(*participant.Participant, registry.Key, string) error { return nil }
+func (permitsAll) Permits(*participant.Participant, registry.Key, string, []byte) error { return nil }
 
 // raw is the server's half of a codec that leaves bytes alone.
 type raw struct{}

@@ -117,19 +117,19 @@ func TestSecondDoor_believesTheInstanceAndNotTheList(t *testing.T) {
 	}
 }
 
-type accessFunc func(p *participant.Participant, k registry.Key, method string) error
+type accessFunc func(p *participant.Participant, k registry.Key, method string, arguments []byte) error
 
-func (f accessFunc) Permits(p *participant.Participant, k registry.Key, method string) error {
-	return f(p, k, method)
+func (f accessFunc) Permits(p *participant.Participant, k registry.Key, method string, arguments []byte) error {
+	return f(p, k, method, arguments)
 }
 
 func TestSecondDoor_asksTheAccessRuleAgain(t *testing.T) {
 	s := serve(t, answer("reached"))
 	denied := errors.New("its access rule denies everybody")
 	d := start(t, func(o *dispatch.Options) {
-		o.Access = accessFunc(func(p *participant.Participant, k registry.Key, m string) error {
-			if p != caller || k != key {
-				t.Errorf("asked about %v, %v", p, k)
+		o.Access = accessFunc(func(p *participant.Participant, k registry.Key, m string, arguments []byte) error {
+			if p != caller || k != key || string(arguments) != `{"id":"1"}` {
+				t.Errorf("asked about %v, %v, %s", p, k, arguments)
 			}
 			if m == method {
 				return nil
@@ -137,10 +137,11 @@ func TestSecondDoor_asksTheAccessRuleAgain(t *testing.T) {
 			return denied
 		})
 	}, s.instance())
-	if body, failure := call(d, request("")); failure != nil || body != "reached" {
+	r := request("")
+	r.Arguments = []byte(`{"id":"1"}`)
+	if body, failure := call(d, r); failure != nil || body != "reached" {
 		t.Errorf("permitted: %q, %v", body, failure)
 	}
-	r := request("")
 	r.FullMethod = "/com.acme.OrderService/Cancel"
 	if _, failure := call(d, r); failure == nil || !failure.Disagreement || !errors.Is(failure, denied) || s.calls.Load() != 1 {
 		t.Errorf("denied: %+v", failure)

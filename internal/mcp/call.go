@@ -23,19 +23,24 @@ const (
 // that is not a string and for params that hold none (boundary.md, "What a refusal says").
 var unknownTool = &problem{code: codeInvalidParams, message: "Unknown tool."}
 
+// secondDoor is the decision where the two doors disagree.
+var secondDoor = &lifecycle.Decision{Rule: "second_door"}
+
+// notPermittedText refuses arguments that the access rule does not permit. The caller sees the tool, so that it may know.
+const notPermittedText = "The access rule of this tool does not permit this call with these arguments. Nothing was executed."
+
 var emptyObject = []byte("{}")
 
 var badArguments = &problem{code: codeInvalidParams, message: `The member "arguments" must be an object.`}
 
 // callTool takes a call through its doors: resolve, limit, judge, dispatch, render.
 func (x *exchange) callTool() *answer {
-	tool, found := x.snapshot.Resolve(x.participant, x.dialect, x.toolName())
-	if !found {
-		x.decided(hidden)
+	tool, decision := x.snapshot.Resolve(x.participant, x.dialect, x.toolName())
+	x.tool = tool
+	x.decide(decision)
+	if tool == nil {
 		return x.fail(unknownTool, lifecycle.Authorization)
 	}
-	x.tool = tool
-	x.decided(shown)
 	if refusal := x.enterCall(); refusal != nil {
 		return refusal
 	}
@@ -69,6 +74,11 @@ func (x *exchange) callTool() *answer {
 	}
 	if refusal != nil {
 		return x.toolError(refusal.Text, metaCorrectable, boolean(refusal.Correctable), lifecycle.InputValidation)
+	}
+	if decision := tool.Permits(x.participant, arguments); decision != nil {
+		if x.decide(decision); !decision.Permitted {
+			return x.toolError(notPermittedText, metaCorrectable, jsonFalse, lifecycle.Authorization)
+		}
 	}
 	return x.dispatch(request, arguments)
 }
@@ -187,6 +197,7 @@ func (x *exchange) failure(arguments []byte, f *Failure) *answer {
 	if f.Disagreement {
 		x.h.log.ErrorContext(ctx, "the second door refused what the first let through", "reference", x.reference,
 			"tool", x.tool.Resource())
+		x.decide(secondDoor)
 		return x.fail(unknownTool, lifecycle.Authorization)
 	}
 	if x.left() {

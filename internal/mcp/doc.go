@@ -13,8 +13,9 @@
 //	call.go      tools/call: first door -> limits -> gate -> dispatch -> result; params.go holds headers that repeat
 //	             arguments against them, capabilities.go what a tool needs of its client; status.go has the texts for gRPC
 //	             codes
-//	inflight.go  how much there may be at once; callers.go counts what each participant asks for
-//	decided.go   what is told of a request beside its settlement, and which of its headers go along
+//	inflight.go  how much there may be at once; callers.go counts what each participant asks for;
+//	             forward.go gathers the headers that go along with a call
+//	settle.go    what is told of a request: access decisions as they are made, and how it ended
 //	stream.go    the signs of life of a running call, as server-sent events to who listens
 //	answer.go    what a request gets; deliver.go writes it: whole, or as the last event of its stream
 //

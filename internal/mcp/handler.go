@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -215,14 +213,16 @@ type exchange struct {
 	credentials auth.Credentials
 	participant *participantv1.Participant
 	// scoped says that the caller may do no more than its scopes permit.
-	scoped    bool
-	scopes    token.Scopes
-	message   message
-	era       *era
-	method    method
-	version   string
-	dialect   dialect.Dialect
-	tool      Tool
+	scoped  bool
+	scopes  token.Scopes
+	message message
+	era     *era
+	method  method
+	version string
+	dialect dialect.Dialect
+	tool    Tool
+	// decision is what the tool's access rule said last; nil where it was not asked.
+	decision  *lifecycle.Decision
 	reference string
 	// crowded says that there was no room for the request, and caller is whose calls it is one of, once it is one.
 	crowded bool
@@ -467,35 +467,3 @@ func (x *exchange) internalError() *answer {
 		class:   lifecycle.Internal,
 	}
 }
-
-func (x *exchange) settle(a *answer) {
-	if x.h.options.Settled == nil {
-		return
-	}
-	s, now := &x.settlement, time.Now()
-	*s = lifecycle.Settlement{
-		Reference:       x.reference,
-		Outcome:         a.outcome,
-		Class:           a.class,
-		Method:          x.method.name,
-		ProtocolVersion: x.version,
-		Participant:     x.participant,
-		Limit:           a.limit,
-		Status:          a.status,
-		At:              now,
-		Duration:        now.Sub(x.started),
-	}
-	if x.tool != nil {
-		s.Tool = x.tool.Resource()
-	}
-	if x.strange {
-		s.Credential = credentialOf(&x.credentials)
-		if at := x.credentials.Address; at.IsValid() {
-			s.Address = at.String()
-		}
-	}
-	x.h.options.Settled(x.r.Context(), s)
-}
-
-// newReference makes a request's correlation id. It need not be secret, only rare.
-func newReference() string { return strconv.FormatUint(rand.Uint64()|1<<63, 36) }

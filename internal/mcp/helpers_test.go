@@ -42,6 +42,7 @@ type tool struct {
 	call         func(ctx context.Context, request []byte) ([]byte, error)
 	judge        func(arguments []byte) ([]byte, error)
 	result       func(dst []byte) ([]byte, bool, error)
+	permits      func(p *participantv1.Participant, arguments []byte) *lifecycle.Decision
 	explain      func(arguments []byte, f *mcp.Failure) (string, bool)
 	// progress makes a tool with progress; report is never nil.
 	progress func(ctx context.Context, report func(mcp.Sign)) ([]byte, error)
@@ -64,6 +65,13 @@ func (t *tool) Judge(arguments []byte) ([]byte, *mcp.Refusal, error) {
 	}
 	request, err := t.judge(arguments)
 	return request, t.refusal, err
+}
+
+func (t *tool) Permits(p *participantv1.Participant, arguments []byte) *lifecycle.Decision {
+	if t.permits == nil {
+		return nil
+	}
+	return t.permits(p, arguments)
 }
 
 func (t *tool) Dispatch(ctx context.Context, c *mcp.Call, report func(mcp.Sign)) (mem.Buffer, error) {
@@ -130,12 +138,12 @@ func (c catalog) Page(_ *participantv1.Participant, d dialect.Dialect, after str
 	return definitions, ""
 }
 
-func (c catalog) Resolve(_ *participantv1.Participant, _ dialect.Dialect, name string) (mcp.Tool, bool) {
+func (c catalog) Resolve(_ *participantv1.Participant, _ dialect.Dialect, name string) (mcp.Tool, *lifecycle.Decision) {
 	i := slices.IndexFunc(c, func(t *tool) bool { return t.name == name && !t.hidden })
 	if i < 0 {
-		return nil, false
+		return nil, nil
 	}
-	return c[i], true
+	return c[i], nil
 }
 
 // machine is an authenticator that knows one machine.

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/mem"
 
 	"github.com/sallyport-dev/sallyport/internal/auth"
+	"github.com/sallyport-dev/sallyport/internal/lifecycle"
 	"github.com/sallyport-dev/sallyport/internal/schema"
 	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 )
@@ -33,8 +34,9 @@ type Snapshot interface {
 	// shared and must not be changed.
 	Page(p *participantv1.Participant, d dialect.Dialect, after string, size int) (definitions []byte, next string)
 	// Resolve finds a tool, to be called in a dialect, by its published or hashed name among those that p may call.
-	// Hidden, denied and missing are one answer: false.
-	Resolve(p *participantv1.Participant, d dialect.Dialect, name string) (Tool, bool)
+	// Hidden, denied and missing are one answer: nil. The decision says which, for the account of the request alone; it
+	// is nil where nobody keeps one.
+	Resolve(p *participantv1.Participant, d dialect.Dialect, name string) (Tool, *lifecycle.Decision)
 }
 
 // Tool is one resolved tool, good for one call.
@@ -58,6 +60,8 @@ type Tool interface {
 	// Judge turns arguments, which are one JSON object that the strict decoder read, into the request on the wire, or
 	// refuses them. An error is a fault of ours.
 	Judge(arguments []byte) (request []byte, refusal *Refusal, err error)
+	// Permits decides about a call by its arguments, which Judge has accepted; nil where the access rule does not read them.
+	Permits(p *participantv1.Participant, arguments []byte) *lifecycle.Decision
 	// Dispatch sends a call to an instance and returns its response, which is to be freed after use. An error is a
 	// *[Failure], or a fault of ours. It returns when ctx ends. The call's bytes must not be modified, even after a
 	// failure.

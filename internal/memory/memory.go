@@ -40,6 +40,9 @@ func (m *Memory[E]) Hash(parts ...string) uint64 {
 	return h.Sum64()
 }
 
+// HashOf hashes a key that is compared as a whole, such as a pointer.
+func HashOf[E any, K comparable](m *Memory[E], key K) uint64 { return maphash.Comparable(m.seed, key) }
+
 // Find gives the first entry for the hash that is the wanted one, or nil.
 func (m *Memory[E]) Find(hash uint64, wanted func(*E) bool) *E {
 	for way := range uint64(ways) {

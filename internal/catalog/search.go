@@ -1,0 +1,153 @@
+package catalog
+
+import (
+	"errors"
+
+	"github.com/sallyport-dev/sallyport/internal/access"
+	"github.com/sallyport-dev/sallyport/internal/registry"
+	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
+	"github.com/sallyport-dev/sallyport/participant"
+)
+
+// Resolve is [Snapshot.Find] for who does not ask for the reason.
+func (s *Snapshot) Resolve(p *participant.Participant, d dialect.Dialect, name string) (*Entry, bool) {
+	e, _ := s.Find(p, d, name)
+	return e, e != nil
+}
+
+// Find finds a tool by its hash or its alias among those that the participant may see, online or not. A name that nobody
+// has, a hidden tool, one of a zone that the participant does not reach and one that its rule does not permit are one
+// answer, nil, found in the same steps; the decision, whose reason is for the audit alone, tells them apart. An alias
+// that the participant sees on two tools is nobody's. Where the dialect spells names in its own way, that spelling is
+// understood as well. A policy that reads arguments does not decide here.
+func (s *Snapshot) Find(p *participant.Participant, d dialect.Dialect, name string) (*Entry, *access.Decision) {
+	x := search{snapshot: s, participant: p}
+	return x.find(d, name)
+}
+
+// search is one search for a name.
+type search struct {
+	snapshot    *Snapshot
+	participant *participant.Participant
+	judged      *judged // once it is needed
+	// refused is the most telling reason so far.
+	refused *access.Decision
+	// names, zones and rules count the steps: names looked up, zones and rules judged.
+	names, zones, rules int
+}
+
+var (
+	noTool     = &access.Decision{Rule: access.NoTool}
+	outOfReach = &access.Decision{Rule: access.Zone}
+	ambiguous  = &access.Decision{Rule: access.Ambiguous}
+)
+
+func (x *search) find(d dialect.Dialect, name string) (*Entry, *access.Decision) {
+	x.refused = noTool
+	if e := x.resolve(name); e != nil {
+		return e, e.Decision()
+	}
+	if canonical := d.CanonicalName(name); canonical != name {
+		if e := x.resolve(canonical); e != nil {
+			return e, e.Decision()
+		}
+	}
+	return nil, x.refused
+}
+
+// resolve takes as many steps for a name that finds nothing as for every other such name: where there is no tool to be
+// judged, a decoy is.
+func (x *search) resolve(name string) *Entry {
+	x.names++
+	e := x.snapshot.names.get(name)
+	if e == nil {
+		e = decoy
+	}
+	if x.sees(e) {
+		return e
+	}
+	x.names++
+	var found *Entry
+	holders := x.snapshot.aliases[name]
+	for i := range max(len(holders), 1) {
+		e := decoy
+		if i < len(holders) {
+			e = holders[i]
+		}
+		if !x.sees(e) {
+			continue
+		}
+		if found != nil {
+			x.refused = ambiguous
+			return nil
+		}
+		found = e
+	}
+	if found == nil {
+		for range x.snapshot.mostHolders - max(len(holders), 1) {
+			x.sees(decoy)
+		}
+	}
+	return found
+}
+
+// sees judges a tool's zone and its rule, always both. The rule of a tool in a zone that the participant does not reach
+// is never evaluated for it.
+func (x *search) sees(e *Entry) bool {
+	s := x.snapshot
+	x.zones++
+	reaches := s.rules.Reaches(x.participant, e.Service.Zone)
+	rule := e.rule
+	if !reaches {
+		rule = decoy.rule
+	}
+	x.rules++
+	sees := x.permits(rule) && reaches
+	switch {
+	case sees || e == decoy:
+	case reaches:
+		x.refused = e.rule.Decided(false)
+	case x.refused == noTool:
+		x.refused = outOfReach
+	}
+	return sees
+}
+
+func (x *search) permits(rule *access.Rule) bool {
+	if !rule.Restricted() {
+		return true
+	}
+	d := x.snapshot.decisions
+	if len(d.rules) == 0 {
+		return false // a decoy where no tool asks who calls
+	}
+	if x.judged == nil {
+		x.judged = d.of(x.participant)
+	}
+	place, known := d.at[rule]
+	return known && d.permits(x.participant, x.judged, place)
+}
+
+// Permits judges a call of a function from what is stored of it; it is the second door's dispatch.Access. The arguments
+// are canonical, and are read where the rule reads them.
+func (s *Snapshot) Permits(p *participant.Participant, service registry.Key, fullMethod string, arguments []byte) error {
+	b := s.blocks[service]
+	if b == nil {
+		return errors.New("the service is not in the catalog, or in a zone that is not served")
+	}
+	e := b.functions[fullMethod]
+	if e == nil {
+		return errors.New("the function is hidden or not published")
+	}
+	if !s.rules.Reaches(p, service.Zone) {
+		return errors.New("the zone is not reached")
+	}
+	x := search{snapshot: s, participant: p}
+	if !x.permits(e.rule) {
+		return errors.New("the access rule (" + e.rule.Decided(false).Rule + ") does not permit it")
+	}
+	if e.ReadsArguments() && !e.JudgeArguments(p, arguments).Permitted {
+		return errors.New("the access rule does not permit these arguments")
+	}
+	return nil
+}
