@@ -152,6 +152,7 @@ func (h *house) addresses(grpc string, orders, projects net.Listener) []*configv
 	own := append([]uint32{portOf(orders.Addr().String())}, convert(h.flags.allowPorts)...)
 	return []*configv1.ZoneAddresses{
 		loopback("system-api", portOf(grpc)),
+		loopback("management-api", portOf(grpc)),
 		loopback(projectsZone, portOf(projects.Addr().String())),
 		loopback(ordersZone, own...),
 	}

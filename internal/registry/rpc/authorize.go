@@ -15,6 +15,7 @@ import (
 
 	toolv1 "github.com/sallyport-dev/sallyport/gen/sallyport/tool/v1"
 	"github.com/sallyport-dev/sallyport/internal/access"
+	"github.com/sallyport-dev/sallyport/internal/registry"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
@@ -60,10 +61,26 @@ func (d *Door) authorize(ctx context.Context, req any, info *grpc.UnaryServerInf
 	}
 	action := declared.access.GetAction()
 	plain := proto.Equal(declared.access, &toolv1.Access{Action: action})
-	if !plain || !access.NewGrants(maps.Values(view.Roles)).Grant(who.GetRoles(), declared.zone, action) {
+	if !plain || !d.grants(view).Grant(who.GetRoles(), declared.zone, action) {
 		return nil, status.Errorf(codes.PermissionDenied, "none of your roles grants %s: ask for one that does", action)
 	}
 	return next(ctx, req)
+}
+
+// granted are what the roles of one view grant.
+type granted struct {
+	view   *registry.View
+	grants *access.Grants
+}
+
+// grants gives what the roles of the view grant, made once for each.
+func (d *Door) grants(view *registry.View) *access.Grants {
+	if g := d.granted.Load(); g != nil && g.view == view {
+		return g.grants
+	}
+	g := &granted{view, access.NewGrants(maps.Values(view.Roles))}
+	d.granted.Store(g)
+	return g.grants
 }
 
 func reachers(zone string) string {

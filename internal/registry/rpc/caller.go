@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"buf.build/go/protovalidate"
@@ -78,6 +79,7 @@ type Door struct {
 	o        Options
 	machines *auth.Authenticator
 	verifier *assertion.Verifier
+	granted  atomic.Pointer[granted]
 }
 
 // NewDoor makes a door.

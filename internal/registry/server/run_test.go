@@ -37,6 +37,7 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/registry/embedded"
 	"github.com/sallyport-dev/sallyport/internal/registry/etcdtest"
 	"github.com/sallyport-dev/sallyport/internal/registry/server"
+	"github.com/sallyport-dev/sallyport/participant"
 )
 
 // rest sends one request and gives the status and the body.
@@ -171,6 +172,87 @@ func TestSelf(t *testing.T) {
 	gone := h.until("it has said farewell", func(v *registry.View) bool { return len(v.Instances) == 0 })
 	if gone.Services[k] == nil {
 		t.Error("the service is forgotten")
+	}
+}
+
+// Where the address is open for management-api, organizations find the RPCs of their identities there, too.
+func TestSelf_identities(t *testing.T) {
+	const identities, organizations = "sallyport.identity.v1.IdentityService", "sallyport.identity.v1.OrganizationService"
+	port := freePort(t)
+	h := newHouse(t, func(c *configv1.RegistryConfig) {
+		c.GrpcListen, c.Advertise = port, port
+		c.Addresses = append(c.Addresses, &configv1.ZoneAddresses{Zone: "management-api", Ranges: []string{"127.0.0.0/8"}})
+	})
+	keys := []registry.Key{{Zone: "system-api", Service: selfName}, {Zone: "system-api", Service: organizations}, {Zone: "management-api", Service: identities}}
+	h.until("all services are registered", func(v *registry.View) bool {
+		return v.Online(keys[0]) && v.Online(keys[1]) && v.Online(keys[2]) && len(v.TokenKeys) == 1 && len(v.AssertionKeys) == 1
+	})
+	for service, n := range map[string]int{identities: 27, organizations: 7} {
+		var tools *registryv1.ListToolsResponse
+		eventually(t, "the tools are shown", func() bool {
+			var err error
+			tools, err = h.client.ListTools(h.as("system"), &registryv1.ListToolsRequest{Service: service})
+			return err == nil && len(tools.GetTools()) > 0
+		})
+		if len(tools.GetTools()) != n {
+			t.Errorf("%s has %d tools, want %d", service, len(tools.GetTools()), n)
+		}
+	}
+	h.stop()
+	h.until("it has said farewell", func(v *registry.View) bool { return len(v.Instances) == 0 })
+}
+
+func TestREST_identities(t *testing.T) {
+	h := newHouse(t, nil)
+	for id, p := range map[string]*participant.Participant{"root": participant.System(""), "acme-org.admin": participant.Organization("acme-org", "")} {
+		p.Roles = []string{map[string]string{"root": "platform-admin", "acme-org.admin": "organization-admin"}[id]}
+		secret, err := h.store.CreateMachine(h.ctx(), clientKind, p, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.secrets[id] = secret
+	}
+	h.until("the machines are there", func(v *registry.View) bool { return v.Machines["root"] != nil && v.Machines["acme-org.admin"] != nil })
+	user := map[string]any{"email": "Ada+x@acme.example", "grants": []any{map[string]any{"roles": []string{"organization-viewer"}}}}
+	eventually(t, "the registry knows the machines", func() bool {
+		code, _ := h.rest("root", "GET", "/v1/organizations", nil)
+		other, _ := h.rest("acme-org.admin", "GET", "/v1/users", nil)
+		return code == 200 && other == 200
+	})
+	for _, row := range []struct {
+		name, machine, method, path string
+		body                        any
+		code                        int
+		want                        string
+	}{
+		{"organizations", "root", "GET", "/v1/organizations", nil, 200, `"organizationId":"acme-org"`},
+		{"create", "root", "POST", "/v1/organizations", map[string]any{"organizationId": "new", "title": "New"}, 200, `"title":"New"`},
+		{"again", "root", "POST", "/v1/organizations", map[string]any{"organizationId": "new"}, 409, `already`},
+		{"disable", "root", "POST", "/v1/organizations/new:disable", map[string]any{}, 200, `"disabled":true`},
+		{"remove", "root", "DELETE", "/v1/organizations/new", nil, 200, `{}`},
+		{"not empty", "root", "DELETE", "/v1/organizations/acme-org", nil, 400, `machine acme-host`},
+		{"keys", "root", "GET", "/v1/signing-keys", nil, 200, `KEY_USE_TOKEN`},
+		{"rotate", "root", "POST", "/v1/signing-keys:rotate", map[string]any{"use": "KEY_USE_TOKEN"}, 200, `"signsFrom"`},
+		{"keys are the platform's", "acme-org.admin", "GET", "/v1/signing-keys", nil, 403, `platform`},
+		{"user", "acme-org.admin", "POST", "/v1/users", user, 200, `"email":"ada+x@acme.example"`},
+		{"grants", "acme-org.admin", "POST", "/v1/users/ada+x@acme.example:setGrants", map[string]any{"grants": []any{map[string]any{}}}, 200, `"roles":[]`},
+		{"users of another", "acme-org.admin", "GET", "/v1/users?organization_id=new", nil, 404, `new`},
+		{"machine", "acme-org.admin", "POST", "/v1/machines", map[string]any{"machineId": "acme-org.ci", "kind": "MACHINE_KIND_CLIENT"}, 200, `"secret":"`},
+		{"rotate machine", "acme-org.admin", "POST", "/v1/machines/acme-org.ci:rotate", map[string]any{}, 200, `"secret":"`},
+		{"remove machine", "acme-org.admin", "DELETE", "/v1/machines/acme-org.ci", nil, 200, `{}`},
+		{"role", "acme-org.admin", "POST", "/v1/roles", map[string]any{"name": "refunder", "actions": []string{"orders.refund"}}, 200, `"orders.refund"`},
+		{"roles", "acme-org.admin", "GET", "/v1/roles", nil, 200, `"organization-viewer"`},
+		{"no role", "acme", "GET", "/v1/roles", nil, 403, `identity.roles.read`},
+		{"nobody", "", "GET", "/v1/roles", nil, 401, `credentials`},
+		{"broken rule", "acme-org.admin", "POST", "/v1/roles", map[string]any{"name": "A"}, 400, `name`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			code, answer := h.rest(row.machine, row.method, row.path, row.body)
+			text, _ := json.Marshal(answer)
+			if code != row.code || !strings.Contains(string(text), row.want) {
+				t.Errorf("%d %s, want %d with %s", code, text, row.code, row.want)
+			}
+		})
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package server is the registry's API: sallyport.registry.v1.RegistryService over gRPC and REST, and the process that
-// serves it.
+// serves it, beside the services of identities (package identity).
 //
 // In come registrations of hosts and questions of everybody else; out go guarded writes to the store and answers from
 // the newest view. This is where a registration is judged: who may host in the zone, whether the address is allowed,
