@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/sallyport-dev/sallyport/comments"
 	ordersv1 "github.com/sallyport-dev/sallyport/gen/acme/orders/v1"
@@ -41,10 +42,12 @@ var addressKey = registry.Key{Zone: "app.acme-org.orders-app", Service: "acme.or
 // addressHouse is a registry server over a real etcd, and a dispatcher that follows it, under one address policy. Names
 // resolve to what the test says at the moment.
 type addressHouse struct {
-	t          *testing.T
-	client     registryv1.RegistryServiceClient
-	tenant     metadata.MD
-	watcher    *registry.Watcher
+	t        *testing.T
+	client   registryv1.RegistryServiceClient
+	tenant   metadata.MD
+	contract string
+	// heard is what the dispatcher and the catalog have heard last.
+	heard      atomic.Pointer[registry.View]
 	changed    chan struct{}
 	dispatcher *dispatch.Dispatcher
 	etcdPort   string
@@ -114,17 +117,26 @@ func newAddressHouse(t *testing.T, entries ...*configv1.ZoneAddresses) *addressH
 		Access: tools, Addresses: policy, Resolve: h.lookup, Logger: slog.New(slog.NewTextHandler(h, nil)),
 	})
 	t.Cleanup(h.dispatcher.Close)
-	h.watcher = store.Watch(context.Background(), registry.WatchOptions{OnChange: func(v *registry.View) {
+	h.heard.Store(new(registry.View))
+	watcher := store.Watch(context.Background(), registry.WatchOptions{OnChange: func(v *registry.View) {
 		h.dispatcher.Update(v)
 		tools.Update(v)
+		h.heard.Store(v)
 		select {
 		case h.changed <- struct{}{}:
 		default:
 		}
 	}})
-	t.Cleanup(h.watcher.Close)
-	impl := server.New(server.Options{Store: store, Watcher: h.watcher, Addresses: policy})
+	t.Cleanup(watcher.Close)
+	impl := server.New(server.Options{Store: store, Watcher: watcher, Addresses: policy})
 	h.client = registryv1.NewRegistryServiceClient(addressServe(t, impl))
+	contract, err := proto.MarshalOptions{Deterministic: true}.Marshal(comments.Collect(ordersv1.File_acme_orders_v1_order_service_proto))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.contract, err = store.PutContract(t.Context(), contract); err != nil {
+		t.Fatal(err)
+	}
 	return h
 }
 
@@ -154,7 +166,7 @@ func (h *addressHouse) register(at string) (string, error) {
 	defer cancel()
 	r, err := h.client.Register(ctx, &registryv1.RegisterRequest{
 		Address: at, Services: []string{addressKey.Service},
-		Contract: &registryv1.RegisterRequest_Descriptors{Descriptors: comments.Collect(ordersv1.File_acme_orders_v1_order_service_proto)},
+		Contract: &registryv1.RegisterRequest_ContractDigest{ContractDigest: h.contract},
 	})
 	return r.GetInstanceId(), err
 }
@@ -167,7 +179,7 @@ func (h *addressHouse) forget(instance string) {
 	if _, err := h.client.Deregister(ctx, &registryv1.DeregisterRequest{InstanceId: instance}); err != nil {
 		h.t.Fatal(err)
 	}
-	for len(h.watcher.View().Instances[addressKey]) > 0 {
+	for len(h.heard.Load().Instances[addressKey]) > 0 {
 		select {
 		case <-h.changed:
 		case <-ctx.Done():
@@ -182,7 +194,7 @@ func (h *addressHouse) call(instance string) *dispatch.Error {
 	deadline := time.After(addressPatience)
 	for {
 		known := false
-		for _, i := range h.watcher.View().Instances[addressKey] {
+		for _, i := range h.heard.Load().Instances[addressKey] {
 			known = known || i.GetInstanceId() == instance
 		}
 		response, err := h.dispatcher.Call(h.t.Context(), &dispatch.Request{
@@ -249,13 +261,25 @@ func TestRegister_refusesWhatATenantMustNotReach(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newAddressHouse(t, entries...)
+			refused := func(at string) {
+				t.Helper()
+				_, err := h.register(at)
+				if code := status.Code(err); code != codes.PermissionDenied && code != codes.InvalidArgument {
+					t.Errorf("%q: %v", at, err)
+				}
+			}
+			for _, port := range []string{"443", h.etcdPort} {
+				for _, host := range []string{"127.0.0.1", "127.8.9.10", "[::1]", "[::ffff:127.0.0.1]", "localhost", "0.0.0.0", "[64:ff9b::7f00:1]"} {
+					refused(host + ":" + port)
+				}
+			}
 			for _, host := range []string{
-				// Loopback.
-				"127.0.0.1", "127.8.9.10", "[::1]", "[0:0:0:0:0:0:0:1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]",
-				"localhost", "LOCALHOST", "localhost.", "orders.localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback",
+				// Loopback, in other spellings.
+				"[0:0:0:0:0:0:0:1]", "[::ffff:7f00:1]", "[::127.0.0.1]",
+				"LOCALHOST", "localhost.", "orders.localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback",
 				"2130706433", "0x7f000001", "017700000001", "0177.0.0.1", "127.1", "127.0.1", "0x7f.1", "127.0.0.1.", "127.0.0.0x1",
 				// What dials loopback on most systems.
-				"0.0.0.0", "0", "[::]", "",
+				"0", "[::]", "",
 				// Link-local, and the metadata services of clouds.
 				"169.254.1.1", "[fe80::1]", "[fe80::1%25eth0]", "[fe80::1%eth0]",
 				"169.254.169.254", "[::ffff:169.254.169.254]", "[::ffff:a9fe:a9fe]", "[::169.254.169.254]", "[::ffff:0:a9fe:a9fe]",
@@ -268,20 +292,13 @@ func TestRegister_refusesWhatATenantMustNotReach(t *testing.T) {
 				"224.0.0.1", "255.255.255.255", "[ff02::1]", "127。0。0。1", "①②⑦.0.0.1", "%31%32%37.0.0.1", "127.0.0.1%00.example.com",
 				"http://127.0.0.1", "a@127.0.0.1", "127.0.0.1#.example.com", "example.com:80@127.0.0.1", "-", "..", "[", "[]",
 			} {
-				for _, port := range []string{"443", h.etcdPort} {
-					_, err := h.register(host + ":" + port)
-					if code := status.Code(err); code != codes.PermissionDenied && code != codes.InvalidArgument {
-						t.Errorf("%q on port %s: %v", host, port, err)
-					}
-				}
+				refused(host + ":443")
 			}
 			for _, whole := range []string{"unix:/run/etcd.sock", "unix:///run/etcd.sock", "dns:///localhost:443", "passthrough:///127.0.0.1:443",
 				"vsock:2:443", "127.0.0.1", "[::1]", "::1:443", "127.0.0.1:443:443", "127.0.0.1:0x1bb", "8.8.8.8:0", "8.8.8.8:443/../", " 8.8.8.8:443"} {
-				if _, err := h.register(whole); status.Code(err) != codes.PermissionDenied && status.Code(err) != codes.InvalidArgument {
-					t.Errorf("%q: %v", whole, err)
-				}
+				refused(whole)
 			}
-			if found := h.watcher.View().Instances[addressKey]; len(found) != 0 {
+			if found := h.heard.Load().Instances[addressKey]; len(found) != 0 {
 				t.Errorf("registered all the same: %v", found)
 			}
 		})
