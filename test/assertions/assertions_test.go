@@ -44,7 +44,7 @@ const (
 )
 
 func TestTypeScript_believesTheEdgeAlone(t *testing.T) {
-	node := needNode(t)
+	node := stack.PinnedNode(t, "test/assertions")
 	dir := writeProgram(t)
 	check := exec.CommandContext(t.Context(), node, "node_modules/typescript/bin/tsc", "--noEmit", "--strict", "--module", "nodenext",
 		"--target", "es2023", "--allowImportingTsExtensions", "--erasableSyntaxOnly", "--verbatimModuleSyntax", "--skipLibCheck",
@@ -185,11 +185,7 @@ func writeProgram(t *testing.T) string {
 	}
 	stack.WriteFile(t, filepath.Join(dir, "participant.proto"), string(contract))
 	stack.WriteFile(t, filepath.Join(dir, "package.json"), `{"type":"module"}`)
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(here, "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
+	if err := os.Symlink(filepath.Join(stack.Root(), "test", "assertions", "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -215,27 +211,4 @@ func descriptorSet(t *testing.T, dir string) string {
 	path := filepath.Join(dir, "greeter.binpb")
 	stack.WriteFile(t, path, string(raw))
 	return path
-}
-
-// needNode gives the Node that runs TypeScript, or says why the test is skipped; in CI that fails.
-func needNode(t *testing.T) string {
-	t.Helper()
-	path, err := filepath.Abs(filepath.Join("node_modules", ".bin", "node"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, stamp := os.Stat(filepath.Join("node_modules", ".stamp"))
-	_, missing := os.Stat(path)
-	if stamp == nil && missing == nil {
-		return path
-	}
-	why := "the packages of docs/assertions.md are not installed: run make test/assertions/node_modules/.stamp"
-	if stamp == nil {
-		why = "there is no Node 22 for this machine in npm"
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatal(why)
-	}
-	t.Skip("SKIP: " + why)
-	return ""
 }

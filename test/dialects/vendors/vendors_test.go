@@ -26,6 +26,7 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/schema"
 	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 	"github.com/sallyport-dev/sallyport/internal/schema/schematest"
+	"github.com/sallyport-dev/sallyport/test/stack"
 )
 
 // judged is one document of one dialect.
@@ -50,7 +51,7 @@ var judges = []string{
 
 // TestVendors_acceptEveryDialect runs all judges once over all documents.
 func TestVendors_acceptEveryDialect(t *testing.T) {
-	node := needNode(t)
+	node := stack.PinnedNode(t, "test/dialects/vendors")
 	documents := everyDocument(t)
 	ours := map[string]any{}
 	for _, d := range documents {
@@ -115,26 +116,6 @@ func run(t *testing.T, node string, documents []judged) (verdicts []verdict) {
 		t.Fatal(err)
 	}
 	return verdicts
-}
-
-// needNode gives the Node that the SDKs need, or says why the test is skipped; in CI that fails.
-func needNode(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join("node_modules", ".bin", "node")
-	_, stamp := os.Stat(filepath.Join("node_modules", ".stamp"))
-	_, missing := os.Stat(path)
-	if stamp == nil && missing == nil {
-		return path
-	}
-	why := "the vendors' SDKs are not installed: run make test/dialects/vendors/node_modules/.stamp"
-	if stamp == nil {
-		why = "there is no Node 22 for this machine in npm"
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatal(why)
-	}
-	t.Skip("SKIP: " + why)
-	return ""
 }
 
 // everyDocument spells the requests of the services, the fixtures and a sample of the corpora.
