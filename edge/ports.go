@@ -134,6 +134,7 @@ func (t tool) Dispatch(ctx context.Context, c *mcp.Call, report func(mcp.Sign)) 
 		Timeout:     t.Tool.Timeout,
 		Body:        c.Request,
 		Arguments:   c.Arguments,
+		Forwarded:   c.Forwarded,
 	}
 	if t.dialect.ChangesArguments() {
 		// The newest rule may read arguments where the tool's own does not; it refuses the call then.

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -33,14 +34,21 @@ var emptyObject = []byte("{}")
 
 var badArguments = &problem{code: codeInvalidParams, message: `The member "arguments" must be an object.`}
 
-// callTool takes a call through its doors: resolve, judge, dispatch, render.
+// callTool takes a call through its doors: resolve, limit, judge, dispatch, render.
 func (x *exchange) callTool() *answer {
 	tool, decision := x.snapshot.Resolve(x.participant, x.dialect, x.toolName())
-	x.decision = decision
 	if tool == nil {
+		x.decided(cmp.Or(decision, hidden))
 		return x.fail(unknownTool, lifecycle.Authorization)
 	}
 	x.tool = tool
+	x.decided(cmp.Or(decision, shown))
+	if refusal := x.enterCall(); refusal != nil {
+		return refusal
+	}
+	if refusal := x.forward(); refusal != nil {
+		return refusal
+	}
 	if headers := tool.Headers(); headers != nil && x.era.routed {
 		if refusal := x.checkHeaders(headers, tool.AsksForHeaders()); refusal != nil {
 			return refusal
@@ -70,7 +78,7 @@ func (x *exchange) callTool() *answer {
 		return x.toolError(refusal.Text, metaCorrectable, boolean(refusal.Correctable), lifecycle.InputValidation)
 	}
 	if decision := tool.Permits(x.participant, arguments); decision != nil {
-		if x.decision = decision; !decision.Permitted {
+		if x.decided(decision); !decision.Permitted {
 			return x.toolError(notPermittedText, metaCorrectable, jsonFalse, lifecycle.Authorization)
 		}
 	}
@@ -91,7 +99,9 @@ func (x *exchange) dispatch(request []byte, arguments jsontext.Value) *answer {
 		x.stream, whole = x.newStream(ctx)
 		ctx, report = whole, x.stream.report
 	}
-	response, err := x.tool.Dispatch(ctx, &Call{Participant: x.participant, Request: request, Arguments: arguments}, report)
+	response, err := x.tool.Dispatch(ctx, &Call{
+		Participant: x.participant, Request: request, Arguments: arguments, Forwarded: x.forwarded,
+	}, report)
 	if err != nil {
 		return x.undone(arguments, err)
 	}
@@ -189,7 +199,7 @@ func (x *exchange) failure(arguments []byte, f *Failure) *answer {
 	if f.Disagreement {
 		x.h.log.ErrorContext(ctx, "the second door refused what the first let through", "reference", x.reference,
 			"tool", x.tool.Resource())
-		x.decision = secondDoor
+		x.decided(secondDoor)
 		return x.fail(unknownTool, lifecycle.Authorization)
 	}
 	if x.left() {

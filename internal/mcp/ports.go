@@ -32,8 +32,7 @@ type Snapshot interface {
 	// shared and must not be changed.
 	Page(p *participantv1.Participant, d dialect.Dialect, after string, size int) (definitions []byte, next string)
 	// Resolve finds a tool, to be called in a dialect, by its published or hashed name among those that p may call.
-	// Hidden, denied and missing are one answer: nil. The decision says which, for the account of the request alone; it
-	// is nil where nobody keeps one.
+	// Hidden, denied and missing are one answer: nil. The decision says which, for the audit alone; it may be nil.
 	Resolve(p *participantv1.Participant, d dialect.Dialect, name string) (Tool, *lifecycle.Decision)
 }
 
@@ -85,6 +84,15 @@ type Call struct {
 	Request []byte
 	// Arguments are what the caller sent, as the dialect spells them.
 	Arguments []byte
+	// Forwarded are the names and values of headers that go along, as a [Forwarder] gave them.
+	Forwarded []string
+}
+
+// Forwarder says which headers of a request go along with its call.
+type Forwarder interface {
+	// Forward gives the names and values of the headers that go along, one after the other; nil for none. Where one of
+	// them cannot, bad is its name, which is one of configuration, and nothing may go. It must be safe for concurrent use.
+	Forward(header map[string][]string) (forwarded []string, bad string)
 }
 
 // Sign is one sign of life of a running call.
