@@ -65,6 +65,22 @@ service PlainService {
   }
 }
 
+// Asks who calls, and with what.
+service RuleService {
+  // For one machine alone.
+  rpc Whisper(SayRequest) returns (SayResponse) {
+    option (sallyport.tool.v1.tool) = {name: "whisper", access: {policy: "participant.id == 'speaker'"}};
+  }
+  // Not too often.
+  rpc Say(SayRequest) returns (SayResponse) {
+    option (sallyport.tool.v1.tool) = {name: "repeat", access: {policy: "arguments.times < 3"}};
+  }
+  // Without a word.
+  rpc Nod(SayRequest) returns (SayResponse) {
+    option (sallyport.tool.v1.tool) = {name: "nod", access: {policy: "!has(arguments.word)"}};
+  }
+}
+
 // Tells how far it is.
 service StreamService {
   // Does the steps, one after the other.
@@ -103,6 +119,7 @@ const (
 	probeService  = "probe.v1.ProbeService"
 	plainService  = "probe.v1.PlainService"
 	streamService = "probe.v1.StreamService"
+	ruleService   = "probe.v1.RuleService"
 )
 
 // probeFiles is the compiled proto with everything that it imports, comments included.
@@ -161,7 +178,7 @@ func startProbe(t testing.TB, name string) *probe {
 		name: name, server: grpc.NewServer(), running: make(chan struct{}, 16), ended: make(chan error, 16),
 		release: make(chan struct{}), calls: make(chan metadata.MD, 1024),
 	}
-	for _, name := range []protoreflect.FullName{probeService, plainService} {
+	for _, name := range []protoreflect.FullName{probeService, plainService, ruleService} {
 		found, err := files.FindDescriptorByName(name)
 		if err != nil {
 			t.Fatal(err)

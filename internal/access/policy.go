@@ -20,11 +20,14 @@ import (
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
-// Limits of one policy: the code points of its text, and what CEL reckons that one evaluation may cost, which is some
-// milliseconds. The second holds for the worst case, when the policy is compiled, and for each evaluation.
+// Limits of one policy: the code points of its text, what CEL reckons that one evaluation may cost, which is some
+// milliseconds, and how many elements the values of one evaluation may have, which bounds what CEL reckons too low, such as
+// lists of lists that are compared. The second holds for the worst case, when the policy is compiled, and for each
+// evaluation.
 const (
-	maxPolicy     = 4096
-	maxPolicyCost = 100_000
+	maxPolicy       = 4096
+	maxPolicyCost   = 100_000
+	maxPolicyMemory = 10_000
 )
 
 // What the worst case is reckoned with. A participant has at most 4 KiB, so that a list in it has many entries or long
@@ -123,7 +126,7 @@ func newPolicy(text string) (p *policy, err error) {
 		p.arguments = p.arguments || name == "arguments"
 		p.tool = p.tool || strings.HasPrefix(name, "tool.")
 	}
-	p.program, err = env.Program(checked, cel.CostLimit(maxPolicyCost), cel.EvalOptions(cel.OptOptimize))
+	p.program, err = env.Program(checked, cel.CostLimit(maxPolicyCost), cel.MemoryLimit(maxPolicyMemory), cel.EvalOptions(cel.OptOptimize))
 	if err != nil {
 		return nil, err
 	}

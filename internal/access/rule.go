@@ -222,13 +222,23 @@ func (r *Rule) judge(p *participant.Participant, holds func(*part) bool) *Decisi
 	if len(r.parts) == 0 {
 		return r.permitted
 	}
-	if !authenticated(p) || participant.Check(p) != nil {
+	if !authenticated(p) {
 		return r.refused
 	}
+	checked := false
 	for i := range r.parts {
+		// Nothing is evaluated with a participant that is ill-formed or too large. Most are refused before that is asked.
+		if r.parts[i].policy != nil && !checked {
+			if checked = true; participant.Check(p) != nil {
+				return r.refused
+			}
+		}
 		if !holds(&r.parts[i]) {
 			return r.refused
 		}
+	}
+	if !checked && participant.Check(p) != nil {
+		return r.refused
 	}
 	return r.permitted
 }

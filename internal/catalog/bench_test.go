@@ -83,3 +83,55 @@ func BenchmarkSnapshot_Resolve(b *testing.B) {
 	}
 	_ = e
 }
+
+// ruled is a world of services with ten tools each, each of which asks who calls, by roles or by a policy.
+func ruled(h *house, services int, access ...string) *world {
+	var rpcs []string
+	for i := range 10 {
+		rpcs = append(rpcs, rpc(fmt.Sprintf("Find%d", i), access[i%len(access)]))
+	}
+	digest := h.contract(orderService(rpcs...))
+	w := newWorld().grants("buyer: orders.*")
+	for i := range services {
+		w.serves(fmt.Sprintf("app.acme.orders.part-%05d", i), orders, digest)
+	}
+	return w
+}
+
+func BenchmarkAccess_Resolve(b *testing.B) {
+	for name, access := range map[string]string{
+		"none": "", "roles": `roles: "buyer"`, "action": `action: "orders.find"`, "policy": `policy: "'buyer' in participant.roles"`,
+		"arguments": `policy: "arguments.id == 'A-17'"`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			s := open(b, nil)
+			snapshot := s.show(ruled(s, 100, access).view())
+			name, p := contract.ToolName("app.acme.orders.part-00012~"+orders, "Find4"), by("buyer")
+			b.ReportAllocs()
+			for b.Loop() {
+				e, ok := snapshot.Resolve(p, dialect.Canonical, name)
+				if !ok || e.ReadsArguments() && !e.JudgeArguments(p, []byte(`{"id":"A-17"}`)).Permitted {
+					b.Fatal("not found")
+				}
+			}
+		})
+	}
+}
+
+// A page of 500 tools for a caller under rules: remembered, and assembled where there is no room for it.
+func BenchmarkAccess_Page(b *testing.B) {
+	h := open(b, nil)
+	s := h.show(ruled(h, 100, "", `roles: "buyer"`, `roles: "seller"`, `action: "orders.find"`, `policy: "participant.id == 'a'"`).view())
+	for name, limit := range map[string]int64{"remembered": 64 << 20, "assembled": 0} {
+		b.Run(name, func(b *testing.B) {
+			s.LimitListings(limit)
+			p := by("buyer")
+			b.ReportAllocs()
+			for b.Loop() {
+				if page, next := s.Page(p, dialect.Canonical, "7", 100); len(page) < 100 || next == "" {
+					b.Fatal("short page")
+				}
+			}
+		})
+	}
+}

@@ -84,7 +84,7 @@ func New(o Options) *Catalog {
 	}
 	b := &builder{
 		catalog: c, plans: map[planKey]*planState{}, linked: map[string]*contract.Files{}, done: make(chan []*plan),
-		cache: &listings{}, rules: map[string]*access.Rule{}, workers: runtime.GOMAXPROCS(0),
+		cache: &listings{limit: maxListed}, rules: map[string]*access.Rule{}, workers: runtime.GOMAXPROCS(0),
 	}
 	c.wg.Go(func() { b.run(ctx) })
 	return c

@@ -183,53 +183,6 @@ func TestOffline(t *testing.T) {
 	})
 }
 
-// access.md, "Access rules on a tool", as far as this edge judges them: what it cannot judge is hidden.
-func TestAccess(t *testing.T) {
-	h := open(t, nil)
-	declared := func(access string) string {
-		return "Find option (sallyport.tool.v1.tool) = {access: {" + access + "}};"
-	}
-	for name, row := range map[string]struct {
-		rpc    string
-		reason string // empty: visible
-	}{
-		"none":             {"Find", ""},
-		"PERMIT_ALL":       {declared("mode: ACCESS_MODE_PERMIT_ALL"), ""},
-		"empty":            {declared(""), ""},
-		"DENY_ALL":         {declared("mode: ACCESS_MODE_DENY_ALL"), "denies everybody"},
-		"roles":            {declared(`roles: "buyer"`), "cannot judge"},
-		"action":           {declared(`action: "orders.find"`), "cannot judge"},
-		"policy":           {declared(`policy: "true"`), "cannot judge"},
-		"several":          {declared(`mode: ACCESS_MODE_PERMIT_ALL roles: "buyer"`), "cannot judge"},
-		"DENY_ALL by name": {declared(`mode: ACCESS_MODE_DENY_ALL roles: "buyer"`), "denies everybody"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := h.show(newWorldAfter(h).serves(zone, orders, h.contract(orderService(row.rpc, "Cancel"))).view())
-			visible := row.reason == ""
-			n := hash(zone, orders, "Find")
-			for _, p := range []*participant.Participant{app, system} {
-				if got := listed(t, s, p, 10); slices.Contains(got, n) != visible || !slices.Contains(got, hash(zone, orders, "Cancel")) {
-					t.Errorf("listed %q", got)
-				}
-				if _, ok := s.Resolve(p, dialect.Canonical, n); ok != visible {
-					t.Errorf("resolves: %t", ok)
-				}
-				err := s.Permits(p, registry.Key{Zone: zone, Service: orders}, "/com.acme.OrderService/Find", nil)
-				if (err == nil) != visible {
-					t.Errorf("the second door: %v", err)
-				}
-			}
-			got := reasons(s)["srv://app.acme.orders~com.acme.OrderService/Find"]
-			if !strings.Contains(got, row.reason) || (got == "") != visible {
-				t.Errorf("hidden because %q", got)
-			}
-			if !visible && !strings.Contains(h.log.String(), row.reason) {
-				t.Error("the reason is not in the log")
-			}
-		})
-	}
-}
-
 // newWorldAfter continues the revisions of the house.
 func newWorldAfter(h *house) *world {
 	w := newWorld()

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	_ "github.com/sallyport-dev/sallyport/gen/sallyport/tool/v1"
 	"github.com/sallyport-dev/sallyport/internal/catalog"
@@ -179,6 +180,7 @@ type world struct {
 	revision  int64
 	services  map[registry.Key]*registryv1.StoredService
 	instances map[registry.Key][]*registryv1.StoredInstance
+	roles     map[registry.OwnedKey]*identityv1.StoredRole
 }
 
 func newWorld() *world {
@@ -216,11 +218,21 @@ func (w *world) serves(zone, service, digest string) *world {
 	return w.knows(zone, service, digest).runs(zone, service, digest)
 }
 
+// grants states what the platform's roles grant, each `name: actions`, instead of what was stated before.
+func (w *world) grants(roles ...string) *world {
+	w.roles = map[registry.OwnedKey]*identityv1.StoredRole{}
+	for _, role := range roles {
+		name, actions, _ := strings.Cut(role, ": ")
+		w.roles[registry.OwnedKey{ID: name}] = &identityv1.StoredRole{Name: name, Actions: strings.Fields(actions)}
+	}
+	return w
+}
+
 func (w *world) view() *registry.View {
 	w.revision++
 	v := &registry.View{
 		Revision: w.revision, Services: map[registry.Key]*registryv1.StoredService{},
-		Instances: map[registry.Key][]*registryv1.StoredInstance{},
+		Instances: map[registry.Key][]*registryv1.StoredInstance{}, Roles: w.roles,
 	}
 	for k, s := range w.services {
 		v.Services[k] = s

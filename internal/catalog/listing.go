@@ -74,6 +74,7 @@ func (r *remembered) size() int64 {
 
 // listings remembers what is known of scopes across snapshots: it stands as long as the zones do. Reading takes no lock.
 type listings struct {
+	limit   int64         // bytes
 	byScope sync.Map      // scope -> *remembered
 	listed  atomic.Int64  // bytes in all that is remembered
 	swept   atomic.Uint64 // the generation in which what was not in use was last forgotten
@@ -238,7 +239,7 @@ func (s *Snapshot) render(key scope, m *menu) *listing {
 // room reports whether something of a size can be remembered beside what is in use. What was not used since the last
 // snapshot makes room for it.
 func (c *listings) room(generation uint64, size int64) bool {
-	fits := func() bool { return c.listed.Load()+size <= maxListed }
+	fits := func() bool { return c.listed.Load()+size <= c.limit }
 	if fits() {
 		return true
 	}
@@ -266,7 +267,7 @@ func (c *listings) keep(key scope, r *remembered) {
 	if o, ok := old.(*remembered); ok {
 		total = c.listed.Add(-o.size())
 	}
-	if total <= maxListed {
+	if total <= c.limit {
 		return
 	}
 	// Too much is remembered: forget others until there is room. Whoever still needs them makes them again.
@@ -274,7 +275,7 @@ func (c *listings) keep(key scope, r *remembered) {
 		if k != key {
 			c.forget(k, v)
 		}
-		return c.listed.Load() > maxListed/2
+		return c.listed.Load() > c.limit/2
 	})
 }
 

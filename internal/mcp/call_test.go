@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	participantv1 "github.com/sallyport-dev/sallyport/gen/sallyport/participant/v1"
 	"github.com/sallyport-dev/sallyport/internal/lifecycle"
 	"github.com/sallyport-dev/sallyport/internal/mcp"
 )
@@ -327,5 +329,50 @@ func TestHandler_settlesEveryRequestOnce(t *testing.T) {
 	}
 	if n := len(s.settlements.all); n != len(tests) {
 		t.Errorf("%d settlements for %d requests", n, len(tests))
+	}
+}
+
+// A policy that reads arguments is asked after the gate, once; what it does not permit is said, and told to the audit.
+func TestCall_permittedByItsArguments(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	told := make(chan lifecycle.Settlement, 8)
+	s := start(t, catalog{
+		{name: "a", permits: func(p *participantv1.Participant, arguments []byte) *lifecycle.Decision {
+			asked = append(asked, p.GetId()+string(arguments))
+			return &lifecycle.Decision{Permitted: string(arguments) == `{"n":1}`, Rule: "policy"}
+		}},
+		{name: "b", refusal: &mcp.Refusal{Text: "no"}, permits: func(*participantv1.Participant, []byte) *lifecycle.Decision {
+			t.Error("asked about arguments that the gate refused")
+			return nil
+		}},
+	}, func(o *mcp.Options) {
+		o.Decided = func(_ context.Context, s *lifecycle.Settlement) { told <- *s }
+	})
+	call := func(name, arguments string) string {
+		return s.do(t, call{body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments + `}}`}).body
+	}
+	if got := call("a", `{"n":1}`); !strings.Contains(got, `"structuredContent":{"n":1}`) {
+		t.Errorf("permitted: %s", got)
+	}
+	<-s.settlements.tell
+	const refused = `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"The access rule of this tool does not permit this call ` +
+		`with these arguments. Nothing was executed."}],"isError":true,"_meta":{"dev.sallyport/correctable":false}}}`
+	if got := call("a", `{"n":2}`); got != refused {
+		t.Errorf("refused: %s", got)
+	}
+	if settled := <-s.settlements.tell; settled.Outcome != lifecycle.ToolError || settled.Class != lifecycle.Authorization {
+		t.Errorf("settled as %+v", settled)
+	}
+	if got := call("b", `{}`); !strings.Contains(got, `"no"`) {
+		t.Errorf("refused by the gate: %s", got)
+	}
+	if !slices.Equal(asked, []string{`m-1{"n":1}`, `m-1{"n":2}`}) {
+		t.Errorf("asked %q", asked)
+	}
+	for i, permitted := range []bool{true, true, true, false, true} { // found and permitted, found and refused, found
+		if d := (<-told).Decision; d.Permitted != permitted || (d.Rule == "policy") != (i == 1 || i == 3) {
+			t.Errorf("decision %d is %+v", i, *d)
+		}
 	}
 }

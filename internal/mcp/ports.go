@@ -34,8 +34,7 @@ type Snapshot interface {
 	// shared and must not be changed.
 	Page(p *participantv1.Participant, d dialect.Dialect, after string, size int) (definitions []byte, next string)
 	// Resolve finds a tool, to be called in a dialect, by its published or hashed name among those that p may call.
-	// Hidden, denied and missing are one answer: nil. The decision says which, for the account of the request alone; it
-	// is nil where nobody keeps one.
+	// Hidden, denied and missing are one answer: nil. The decision says which, for the audit alone; it may be nil.
 	Resolve(p *participantv1.Participant, d dialect.Dialect, name string) (Tool, *lifecycle.Decision)
 }
 
