@@ -25,7 +25,6 @@ const (
 	// These are ours, outside the range that JSON-RPC reserves, and mirror the status.
 	codeUnauthenticated = http.StatusUnauthorized
 	codeForbidden       = http.StatusForbidden
-	codeTooMany         = http.StatusTooManyRequests
 	codeUnavailable     = http.StatusServiceUnavailable
 	codeTimeout         = http.StatusRequestTimeout
 	codeOverdue         = http.StatusGatewayTimeout
@@ -43,6 +42,8 @@ type answer struct {
 	sharedAt int
 	outcome  lifecycle.Outcome
 	class    lifecycle.Class
+	// limit is the one that refuses the request; empty where none does.
+	limit lifecycle.Limit
 	// ended says that a deadline of ours ended the request. Whether the caller is still there then changes nothing, and
 	// cannot be told: net/http takes it for gone when a read of its body is overdue.
 	ended bool
