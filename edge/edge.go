@@ -62,8 +62,7 @@ type Edge struct {
 //
 // The error names the option or the field of the configuration that is wrong.
 func New(ctx context.Context, options ...Option) (*Edge, error) {
-	s := settings{config: new(configv1.EdgeConfig), logger: slog.Default(), version: buildVersion(), moved: func() {},
-		now: time.Now}
+	s := settings{config: new(configv1.EdgeConfig), logger: slog.Default(), version: buildVersion(), moved: func() {}}
 	for _, o := range options {
 		o(&s)
 	}

@@ -63,11 +63,6 @@ func newHouse(t testing.TB, configure ...func(*configv1.EdgeConfig)) *house {
 // startEdge starts an edge of its own client of the etcd, and serves it on loopback.
 func (h *house) startEdge(configure ...func(*configv1.EdgeConfig)) {
 	h.t.Helper()
-	h.startEdgeWith(nil, configure...)
-}
-
-func (h *house) startEdgeWith(more []edge.Option, configure ...func(*configv1.EdgeConfig)) {
-	h.t.Helper()
 	cfg := defaults()
 	for _, c := range configure {
 		c(cfg)

@@ -437,7 +437,9 @@ func TestOAuth_keyRotation(t *testing.T) {
 	var ahead atomic.Int64
 	clock := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	h := newIssuingHouse(t)
-	h.startEdgeWith([]edge.Option{edge.WithClock(clock)}, issuing)
+	cfg := defaults()
+	issuing(cfg)
+	h.edge, h.url = h.openEdge(cfg, edge.WithClock(clock))
 	h.wait("the edge is ready", func() bool { return h.get("/readyz") == "200 fresh\n" })
 	c := h.machine(participant.System("client"))
 	first := h.view().TokenKeys[0].GetKid()

@@ -6,15 +6,18 @@ import (
 	"strings"
 )
 
-// Proxies knows the proxies whose word about callers' addresses is believed. The zero value believes nobody. It is
-// immutable.
+// Proxies knows the proxies whose word about callers' addresses is believed. Nil believes nobody. It is immutable.
 type Proxies struct{ ranges []netip.Prefix }
 
 // mostHops is how many entries of X-Forwarded-For are looked at.
 const mostHops = 32
 
-// NewProxies reads address ranges in CIDR notation. The error names the one that is wrong by its place.
+// NewProxies reads address ranges in CIDR notation, nil where there are none. The error names the one that is wrong by its
+// place.
 func NewProxies(ranges []string) (*Proxies, error) {
+	if len(ranges) == 0 {
+		return nil, nil
+	}
 	p := new(Proxies)
 	for i, text := range ranges {
 		prefix, err := netip.ParsePrefix(text)

@@ -67,12 +67,12 @@ func (x *exchange) authenticate() *answer {
 		a.header("Retry-After", retryCutOff)
 		return a
 	}
-	return x.unauthenticated()
+	return x.unknownCaller()
 }
 
-// unauthenticated is the one answer to credentials that are not good and to none where some are needed. Which of them
+// unknownCaller is the one answer to credentials that are not good and to none where some are needed. Which of them
 // were sent the caller knows.
-func (x *exchange) unauthenticated() *answer {
+func (x *exchange) unknownCaller() *answer {
 	parts := []string{x.metadata()}
 	if x.h.options.AccessTokens {
 		// The body was not read, so that no method is known: what every method asks for.

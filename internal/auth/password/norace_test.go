@@ -1,0 +1,5 @@
+//go:build !race
+
+package password_test
+
+const raced = false

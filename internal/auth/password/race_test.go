@@ -1,0 +1,6 @@
+//go:build race
+
+package password_test
+
+// raced says that the race detector watches, under which a hash of argon2id takes seconds.
+const raced = true
