@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ func (p *password) get(c *cobra.Command) (err error) {
 		if !ok || !term.IsTerminal(int(terminal.Fd())) {
 			return errors.New("there is no terminal to ask for the password: say --password-stdin or --generate-password")
 		}
-		p.read, err = ask(terminal, c.ErrOrStderr())
+		p.read, err = ask(c.Context(), terminal, c.ErrOrStderr())
 	}
 	return err
 }
@@ -78,17 +79,37 @@ func firstLine(from io.Reader) (string, error) {
 	return line, nil
 }
 
-// ask reads a password twice without showing it.
-func ask(terminal *os.File, to io.Writer) (string, error) {
+// ask reads a password twice without showing it. Ctrl-C ends the context, which ends the question.
+func ask(ctx context.Context, terminal *os.File, to io.Writer) (string, error) {
+	fd := int(terminal.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", fmt.Errorf("read the password: %w", err)
+	}
+	type answer struct {
+		typed string
+		err   error
+	}
 	var typed [2]string
 	for i, prompt := range []string{"Password: ", "Once more: "} {
 		fmt.Fprint(to, prompt)
-		raw, err := term.ReadPassword(int(terminal.Fd()))
-		fmt.Fprintln(to)
-		if err != nil {
-			return "", fmt.Errorf("read the password: %w", err)
+		answers := make(chan answer, 1)
+		go func() { // which ends with the process, where nobody answers
+			raw, err := term.ReadPassword(fd)
+			answers <- answer{string(raw), err}
+		}()
+		select {
+		case a := <-answers:
+			fmt.Fprintln(to)
+			if a.err != nil {
+				return "", fmt.Errorf("read the password: %w", a.err)
+			}
+			typed[i] = a.typed
+		case <-ctx.Done():
+			_ = term.Restore(fd, before)
+			fmt.Fprintln(to)
+			return "", ctx.Err()
 		}
-		typed[i] = string(raw)
 	}
 	if typed[0] != typed[1] {
 		return "", errors.New("the passwords differ")

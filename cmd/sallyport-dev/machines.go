@@ -35,6 +35,9 @@ type description struct {
 		Platform     machine `json:"platform"`
 		Organization machine `json:"organization"`
 	} `json:"hosts"`
+	Users struct {
+		Ada user `json:"ada"`
+	} `json:"users"`
 }
 
 const (
@@ -115,9 +118,12 @@ func (d *description) write(dir string) error {
 	for name, m := range map[string]machine{
 		"system": d.Machines.System, "organization": d.Machines.Organization, "application": d.Machines.Application,
 	} {
-		files[name+".headers"] = fmt.Sprintf("clientId: %s\nclientSecret: %s\n", m.ClientID, m.ClientSecret)
+		files[name+".headers"] = headers(m.ClientID, m.ClientSecret)
 		files[name+".env"] = d.environment(m)
 	}
+	ada := d.Users.Ada
+	files["ada-organization.headers"] = headers(ada.Email, ada.Password, "organizationId", ada.Organization)
+	files["ada-application.headers"] = headers(ada.Email, ada.Password, "organizationId", ada.Organization, "applicationId", application)
 	files["host-platform.env"] = d.environment(d.Hosts.Platform)
 	files["host-organization.env"] = d.environment(d.Hosts.Organization)
 	for name, text := range files {
