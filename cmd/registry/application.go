@@ -10,7 +10,7 @@ import (
 
 func newApplication() *cobra.Command {
 	n := &noun[*identityv1.Application]{
-		name: "application", plural: "applications", arg: "APPLICATION", of: ofOrganizations,
+		name: "application", plural: "applications", arg: "APPLICATION", label: true, of: ofOrganizations,
 		head: []string{"ORGANIZATION", "APPLICATION", "TITLE", "STATE", "CREATED"},
 		row: func(a *identityv1.Application) []string {
 			return []string{a.GetOrganizationId(), a.GetApplicationId(), a.GetTitle(), state(a.GetDisabled()), when(a.GetCreatedAt())}

@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 
 	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
+	"github.com/sallyport-dev/sallyport/internal/identity"
 	"github.com/sallyport-dev/sallyport/internal/registry"
 )
 
@@ -46,14 +49,13 @@ func (r *reach) flags(cmd *cobra.Command) {
 func (r *reach) do(cmd *cobra.Command, work func(context.Context, *identities) error) error {
 	if r.config != "" {
 		return onStore(cmd, r.config, func(ctx context.Context, s *registry.Store) error {
-			conn, done, err := local(ctx, s)
+			conn, done, err := identity.Local(ctx, s)
 			if err != nil {
 				return err
 			}
-			defer done()
 			at := newIdentities(conn)
 			at.store = s
-			return plain(work(ctx, at))
+			return errors.Join(inFlags(work(ctx, at)), done())
 		})
 	}
 	conn, err := r.dial()
@@ -61,7 +63,18 @@ func (r *reach) do(cmd *cobra.Command, work func(context.Context, *identities) e
 		return err
 	}
 	defer conn.Close()
-	return plain(work(cmd.Context(), newIdentities(conn)))
+	return inFlags(work(cmd.Context(), newIdentities(conn)))
+}
+
+// flagOf are the flags that fill in fields of requests.
+var flagOf = strings.NewReplacer("organization_id", "--organization", "application_id", "--application", "machine_id", "the machine's id")
+
+// inFlags is plain, where the API names fields for which there are flags.
+func inFlags(err error) error {
+	if err = plain(err); err == nil {
+		return nil
+	}
+	return errors.New(flagOf.Replace(err.Error()))
 }
 
 // paged asks for page after page until the last.

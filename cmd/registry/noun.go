@@ -12,6 +12,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/sallyport-dev/sallyport/participant"
 )
 
 // noun is one kind of identity. Its commands differ in the calls that they make, which the file of the kind has; how a
@@ -19,6 +21,7 @@ import (
 type noun[T proto.Message] struct {
 	name, plural string // "user" and "users"
 	arg          string // what the argument of its commands is, such as EMAIL
+	label        bool   // whether that is one label
 	of           ownership
 	head         []string
 	row          func(T) []string
@@ -55,6 +58,11 @@ func (n *noun[T]) command(c *cobra.Command, out *output, work func(context.Conte
 		if err := whose.check(); err != nil {
 			return err
 		}
+		if n.label && len(args) > 0 {
+			if err := participant.CheckLabel(args[0]); err != nil {
+				return fmt.Errorf("%s: %w", n.name, err)
+			}
+		}
 		return at.do(cmd, func(ctx context.Context, ids *identities) error {
 			r := request{identities: ids, cmd: cmd, owner: whose, organization: whose.organization}
 			if len(args) > 0 {
@@ -63,6 +71,7 @@ func (n *noun[T]) command(c *cobra.Command, out *output, work func(context.Conte
 			return work(ctx, r)
 		})
 	}
+	c.ValidArgsFunction = cobra.NoFileCompletions
 	whose.flags(c, n.of)
 	at.flags(c)
 	if out != nil {

@@ -10,7 +10,7 @@ import (
 
 func newOrganization() *cobra.Command {
 	n := &noun[*identityv1.Organization]{
-		name: "organization", plural: "organizations", arg: "ORGANIZATION",
+		name: "organization", plural: "organizations", arg: "ORGANIZATION", label: true,
 		head: []string{"ORGANIZATION", "TITLE", "STATE", "CREATED"},
 		row: func(o *identityv1.Organization) []string {
 			return []string{o.GetOrganizationId(), o.GetTitle(), state(o.GetDisabled()), when(o.GetCreatedAt())}

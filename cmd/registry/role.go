@@ -14,7 +14,7 @@ import (
 
 func newRole() *cobra.Command {
 	n := &noun[*identityv1.Role]{
-		name: "role", plural: "roles", arg: "NAME", of: ofAnyone,
+		name: "role", plural: "roles", arg: "NAME", label: true, of: ofAnyone,
 		head: []string{"ROLE", "ACTIONS", "ASSIGNABLE", "DESCRIPTION", "CREATED"},
 		row: func(r *identityv1.Role) []string {
 			assignable := "no"

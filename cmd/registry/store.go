@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc"
 
 	"github.com/sallyport-dev/sallyport/internal/registry"
 	"github.com/sallyport-dev/sallyport/internal/registry/embedded"
@@ -38,9 +36,4 @@ func onStore(cmd *cobra.Command, file string, work func(context.Context, *regist
 	}
 	defer client.Close()
 	return work(ctx, registry.NewStore(client, cfg.GetEtcd().GetPrefix()))
-}
-
-// local serves the identity API over a store in this process, to the platform with every action.
-func local(context.Context, *registry.Store) (*grpc.ClientConn, func(), error) {
-	return nil, nil, errors.New("not yet")
 }
