@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 
 	"google.golang.org/grpc"
@@ -10,6 +11,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
+	"github.com/sallyport-dev/sallyport/internal/auth/password"
+	"github.com/sallyport-dev/sallyport/internal/identity"
+	"github.com/sallyport-dev/sallyport/internal/registry"
 )
 
 // user is what dev.json says of one person.
@@ -19,7 +23,24 @@ type user struct {
 	Organization string `json:"organization_id"`
 }
 
-const adasEmail = "ada@acme.example"
+// ensureIdentities makes whoever the house needs, in the order in which one needs the other. What is there stays.
+func ensureIdentities(ctx context.Context, store *registry.Store, d *description) (err error) {
+	conn, done, err := identity.Local(ctx, store)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	if err := ensureOwners(ctx, conn); err != nil {
+		return err
+	}
+	if err := ensureMachines(ctx, store, d); err != nil {
+		return err
+	}
+	if err := ensureRoles(ctx, conn, store); err != nil {
+		return err
+	}
+	return ensureUser(ctx, conn, store, d)
+}
 
 // ensureOwners makes the organization and the application to which everybody in the house belongs. A store of an earlier
 // version has the machines without them.
@@ -36,47 +57,52 @@ func ensureOwners(ctx context.Context, conn grpc.ClientConnInterface) error {
 	return unlessThere(err)
 }
 
-// ensureRoles gives the machines that administer the roles for it, whatever was made of them in between.
-func ensureRoles(ctx context.Context, conn grpc.ClientConnInterface, d *description) error {
-	identities := identityv1.NewIdentityServiceClient(conn)
-	for _, r := range []struct {
-		machine machine
-		of      string
-		role    string
-	}{
-		{d.Machines.System, "", "platform-admin"},
-		{d.Machines.Organization, organization, "organization-admin"},
-	} {
-		_, err := identities.SetMachineRoles(ctx, &identityv1.SetMachineRolesRequest{
-			OrganizationId: r.of, MachineId: r.machine.ClientID, Roles: []string{r.role},
+// ensureRoles gives the machines that administer their roles, where they have none.
+func ensureRoles(ctx context.Context, conn grpc.ClientConnInterface, store *registry.Store) error {
+	for id, role := range map[string]string{systemMachine: "platform-admin", organizationMachine: "organization-admin"} {
+		stored, err := store.Machine(ctx, id)
+		if err != nil {
+			return err
+		}
+		if len(stored.GetParticipant().GetRoles()) > 0 {
+			continue
+		}
+		_, err = identityv1.NewIdentityServiceClient(conn).SetMachineRoles(ctx, &identityv1.SetMachineRolesRequest{
+			OrganizationId: stored.GetParticipant().GetOrganizationId(), MachineId: id, Roles: []string{role},
 		})
 		if err != nil {
-			return fmt.Errorf("give %s the role %s: %w", r.machine.ClientID, r.role, err)
+			return fmt.Errorf("give %s the role %s: %w", id, role, err)
 		}
 	}
 	return nil
 }
 
-// ensureUser makes Ada, who looks after the organization and orders as the application. As long as dev.json knows her
-// password, she and it stay as they are.
-func ensureUser(ctx context.Context, conn grpc.ClientConnInterface, d *description) error {
+// ensureUser makes Ada, who looks after the organization and orders as the application. Her password stays as long as
+// dev.json knows it.
+func ensureUser(ctx context.Context, conn grpc.ClientConnInterface, store *registry.Store, d *description) error {
+	ada := &d.Users.Ada
+	ada.Email, ada.Organization = "ada@acme.example", organization
+	stored, err := store.User(ctx, organization, ada.Email)
+	missing := errors.Is(err, registry.ErrNotFound)
+	if err != nil && !missing {
+		return err
+	}
+	if !missing && password.Check(stored.GetPasswordHash(), ada.Password) {
+		return nil
+	}
 	identities := identityv1.NewIdentityServiceClient(conn)
-	ada := user{Email: adasEmail, Password: d.Users.Ada.Password, Organization: organization}
-	known := ada.Password != ""
-	if !known {
-		ada.Password = rand.Text()
-	}
-	_, err := identities.CreateUser(ctx, &identityv1.CreateUserRequest{
-		OrganizationId: organization, Email: ada.Email, Name: "Ada", Password: ada.Password,
-		Grants: []*identityv1.Grant{{Roles: []string{"organization-viewer"}}, {ApplicationId: application}},
-	})
-	if status.Code(err) == codes.AlreadyExists && !known {
-		_, err = identities.SetUserPassword(ctx, &identityv1.SetUserPasswordRequest{
-			OrganizationId: organization, Email: ada.Email, Password: ada.Password,
+	ada.Password = rand.Text()
+	if missing {
+		_, err = identities.CreateUser(ctx, &identityv1.CreateUserRequest{
+			OrganizationId: organization, Email: ada.Email, Name: "Ada", Password: ada.Password,
+			Grants: []*identityv1.Grant{{Roles: []string{"organization-viewer"}}, {ApplicationId: application}},
 		})
+		return err
 	}
-	d.Users.Ada = ada
-	return unlessThere(err)
+	_, err = identities.SetUserPassword(ctx, &identityv1.SetUserPasswordRequest{
+		OrganizationId: organization, Email: ada.Email, Password: ada.Password,
+	})
+	return err
 }
 
 // unlessThere drops the error of making what is there already.

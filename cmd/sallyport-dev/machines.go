@@ -23,6 +23,7 @@ type machine struct {
 // description is dev.json.
 type description struct {
 	MCPURL           string `json:"mcp_url"`
+	TokenURL         string `json:"token_url"`
 	RegistryRESTURL  string `json:"registry_rest_url"`
 	RegistryGRPCAddr string `json:"registry_grpc_addr"`
 	Machines         struct {
@@ -45,6 +46,9 @@ const (
 	application  = "orders-app"
 	ordersZone   = "app.acme-org.orders-app"
 	projectsZone = "management-api"
+
+	systemMachine       = "dev-system"
+	organizationMachine = "dev-organization"
 )
 
 // ensureMachines makes the machines that a description names: those whose secret it knows are kept, the others are
@@ -56,9 +60,9 @@ func ensureMachines(ctx context.Context, store *registry.Store, d *description) 
 		kind registryv1.MachineKind
 		who  *participant.Participant
 	}{
-		{&d.Machines.System, "dev-system", registryv1.MachineKind_MACHINE_KIND_CLIENT, participant.System("dev-system")},
-		{&d.Machines.Organization, "dev-organization", registryv1.MachineKind_MACHINE_KIND_CLIENT,
-			participant.Organization(organization, "dev-organization")},
+		{&d.Machines.System, systemMachine, registryv1.MachineKind_MACHINE_KIND_CLIENT, participant.System(systemMachine)},
+		{&d.Machines.Organization, organizationMachine, registryv1.MachineKind_MACHINE_KIND_CLIENT,
+			participant.Organization(organization, organizationMachine)},
 		{&d.Machines.Application, "dev-application", registryv1.MachineKind_MACHINE_KIND_CLIENT,
 			participant.Application(organization, application, "dev-application")},
 		{&d.Hosts.Platform, "dev-host-platform", registryv1.MachineKind_MACHINE_KIND_HOST, participant.System("dev-host-platform")},
