@@ -17,10 +17,11 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 )
 
-// Gateway serves RegistryService as REST over a connection to it. Of the request's headers it passes the machine's
+// Gateway serves RegistryService, IdentityService and OrganizationService as REST over a connection to them. Of the request's headers it passes the machine's
 // credentials on, and nothing else: a header never becomes metadata by the way.
 func Gateway(ctx context.Context, conn grpc.ClientConnInterface) (http.Handler, error) {
 	mux := runtime.NewServeMux(
@@ -36,7 +37,12 @@ func Gateway(ctx context.Context, conn grpc.ClientConnInterface) (http.Handler, 
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, &runtime.JSONPb{MarshalOptions: protojson.MarshalOptions{EmitUnpopulated: true}}),
 		runtime.WithOutgoingHeaderMatcher(func(string) (string, bool) { return "", false }),
 	)
-	if err := registryv1.RegisterRegistryServiceHandlerClient(ctx, mux, registryv1.NewRegistryServiceClient(conn)); err != nil {
+	err := errors.Join(
+		registryv1.RegisterRegistryServiceHandlerClient(ctx, mux, registryv1.NewRegistryServiceClient(conn)),
+		identityv1.RegisterIdentityServiceHandlerClient(ctx, mux, identityv1.NewIdentityServiceClient(conn)),
+		identityv1.RegisterOrganizationServiceHandlerClient(ctx, mux, identityv1.NewOrganizationServiceClient(conn)),
+	)
+	if err != nil {
 		return nil, fmt.Errorf("rest: %w", err)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -19,7 +19,9 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	configv1 "github.com/sallyport-dev/sallyport/gen/sallyport/config/v1"
+	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
+	"github.com/sallyport-dev/sallyport/internal/identity"
 	"github.com/sallyport-dev/sallyport/internal/registry"
 	"github.com/sallyport-dev/sallyport/internal/registry/address"
 	"github.com/sallyport-dev/sallyport/internal/registry/embedded"
@@ -78,7 +80,7 @@ func Run(ctx context.Context, cfg *configv1.RegistryConfig, logger *slog.Logger,
 	}
 
 	store := registry.NewStore(db.client, db.prefix)
-	if err := ensureKey(ctx, store, logger); err != nil {
+	if err := begin(ctx, store, logger); err != nil {
 		return stopped(ctx, err)
 	}
 	watcher := store.Watch(ctx, registry.WatchOptions{Logger: logger})
@@ -93,7 +95,14 @@ func Run(ctx context.Context, cfg *configv1.RegistryConfig, logger *slog.Logger,
 		Store: store, Watcher: watcher, Addresses: policy, Logger: logger, DefaultTTL: cfg.GetDefaultTtl().AsDuration(),
 		Rules: participant.Rules{OrganizationsReachTheirApplications: cfg.GetOrganizationsReachTheirApplications()},
 	})
-	p := &process{server: s, logger: logger, failed: db.failed, tls: serverTLS}
+	p := &process{
+		server: s, identities: identity.New(identity.Options{Store: store}), logger: logger, failed: db.failed, tls: serverTLS,
+	}
+	tending, done := context.WithCancel(ctx)
+	var tender sync.WaitGroup
+	defer tender.Wait()
+	defer done()
+	tender.Go(func() { store.TendSigningKeys(tending, cfg.GetKeyRotation().AsDuration(), logger) })
 	where := Addresses{GRPC: grpcListener.Addr().String(), Etcd: db.endpoints}
 	if restListener != nil {
 		where.REST = restListener.Addr().String()
@@ -169,11 +178,14 @@ func openStore(ctx context.Context, cfg *configv1.RegistryConfig, logger *slog.L
 		close: func() { _ = client.Close() }}, nil
 }
 
-// ensureKey waits until etcd has an assertion key.
-func ensureKey(ctx context.Context, store *registry.Store, logger *slog.Logger) error {
+// begin waits until etcd has what every installation has: signing keys, and the roles that it begins with.
+func begin(ctx context.Context, store *registry.Store, logger *slog.Logger) error {
 	for {
 		attempt, cancel := context.WithTimeout(ctx, 2*time.Second)
-		err := store.EnsureAssertionKey(attempt)
+		err := store.EnsureSigningKeys(attempt)
+		if err == nil {
+			err = store.EnsureBuiltInRoles(attempt)
+		}
 		cancel()
 		if err == nil || ctx.Err() != nil {
 			return err
@@ -191,10 +203,11 @@ func ensureKey(ctx context.Context, store *registry.Store, logger *slog.Logger) 
 
 // process is what serves.
 type process struct {
-	server *Server
-	logger *slog.Logger
-	failed <-chan error
-	tls    *tls.Config
+	server     *Server
+	identities *identity.Server
+	logger     *slog.Logger
+	failed     <-chan error
+	tls        *tls.Config
 }
 
 // serve runs the listeners until the context ends or one of them fails.
@@ -203,13 +216,19 @@ func (p *process) serve(ctx context.Context, grpcListener, restListener net.List
 	healthServer.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
 	serving := func(status healthv1.HealthCheckResponse_ServingStatus) {
 		healthServer.SetServingStatus("", status)
-		healthServer.SetServingStatus(registryv1.RegistryService_ServiceDesc.ServiceName, status)
+		for _, service := range []string{
+			registryv1.RegistryService_ServiceDesc.ServiceName, identityv1.IdentityService_ServiceDesc.ServiceName,
+			identityv1.OrganizationService_ServiceDesc.ServiceName,
+		} {
+			healthServer.SetServingStatus(service, status)
+		}
 	}
 	newServer := func(options ...grpc.ServerOption) *grpc.Server {
 		g := grpc.NewServer(append(options, p.server.Interceptors(), grpc.MaxRecvMsgSize(maxMessageBytes),
 			// Edges ask every ten seconds whether the connection still stands.
 			grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}))...)
 		p.server.Attach(g)
+		p.identities.Attach(g)
 		healthv1.RegisterHealthServer(g, healthServer)
 		return g
 	}
@@ -254,8 +273,15 @@ func (p *process) live(ctx context.Context, advertise string, serving func(healt
 	serving(healthv1.HealthCheckResponse_SERVING) // before anybody can know of it and look
 	if advertise != "" {
 		registered := make(chan error, 1)
-		own.Go(func() { p.server.serveSelf(ctx, selfRequest(advertise, p.tls != nil), registered) })
+		own.Go(func() { p.server.serveSelf(ctx, platformRequest(advertise, p.tls != nil), registered) })
 		if err := <-registered; err != nil {
+			return err
+		}
+		own.Go(func() { p.server.serveSelf(ctx, managementRequest(advertise, p.tls != nil), registered) })
+		if err := <-registered; isRefusal(err) {
+			// Whoever does not open the address for the zone does not want it there, or has not heard of it.
+			p.logger.Warn("organizations cannot manage their identities through the edge: allow the advertised address in zone management-api", "error", err)
+		} else if err != nil {
 			return err
 		}
 	}

@@ -9,8 +9,10 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/sallyport-dev/sallyport/comments"
+	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	"github.com/sallyport-dev/sallyport/internal/registry/rpc"
 	"github.com/sallyport-dev/sallyport/participant"
@@ -19,17 +21,30 @@ import (
 // self is the registry as a caller of its own API: the platform, and no machine. No machine can have an empty id.
 var self = rpc.Caller{Participant: participant.System("registry")}
 
-// selfRequest registers RegistryService itself at an address, so that its read RPCs are tools in `system-api`.
-func selfRequest(address string, tls bool) *registryv1.RegisterRequest {
+// selfRequest registers services of the registry itself at an address, so that their annotated RPCs are tools. Their zones
+// are declared in their files.
+func selfRequest(address string, tls bool, services []string, files ...protoreflect.FileDescriptor) *registryv1.RegisterRequest {
 	req := &registryv1.RegisterRequest{
-		Services: []string{registryv1.RegistryService_ServiceDesc.ServiceName},
-		Contract: &registryv1.RegisterRequest_Descriptors{Descriptors: comments.Collect(registryv1.File_sallyport_registry_v1_registry_proto)},
+		Services: services,
+		Contract: &registryv1.RegisterRequest_Descriptors{Descriptors: comments.Collect(files...)},
 		Address:  address,
 	}
 	if host, _, err := net.SplitHostPort(address); err == nil && tls {
 		req.TlsServerName = host
 	}
 	return req
+}
+
+// platformRequest registers what is in `system-api`, managementRequest what is in `management-api`.
+func platformRequest(address string, tls bool) *registryv1.RegisterRequest {
+	return selfRequest(address, tls,
+		[]string{registryv1.RegistryService_ServiceDesc.ServiceName, identityv1.OrganizationService_ServiceDesc.ServiceName},
+		registryv1.File_sallyport_registry_v1_registry_proto, identityv1.File_sallyport_identity_v1_organization_service_proto)
+}
+
+func managementRequest(address string, tls bool) *registryv1.RegisterRequest {
+	return selfRequest(address, tls, []string{identityv1.IdentityService_ServiceDesc.ServiceName},
+		identityv1.File_sallyport_identity_v1_identity_service_proto)
 }
 
 // serveSelf keeps the registry registered until the context ends, and then takes it out. It reports on registered what

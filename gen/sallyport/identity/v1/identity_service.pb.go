@@ -3809,13 +3809,13 @@ const file_sallyport_identity_v1_identity_service_proto_rawDesc = "" +
 	"\vMachineKind\x12\x1c\n" +
 	"\x18MACHINE_KIND_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13MACHINE_KIND_CLIENT\x10\x01\x12\x15\n" +
-	"\x11MACHINE_KIND_HOST\x10\x022\xc8%\n" +
+	"\x11MACHINE_KIND_HOST\x10\x022\xd6%\n" +
 	"\x0fIdentityService\x12\xb6\x01\n" +
 	"\x11CreateApplication\x12/.sallyport.identity.v1.CreateApplicationRequest\x1a0.sallyport.identity.v1.CreateApplicationResponse\">\xaa\xf8%\x1fR\x1d\x1a\x1bidentity.applications.write\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/applications\x12\xb3\x01\n" +
 	"\x10ListApplications\x12..sallyport.identity.v1.ListApplicationsRequest\x1a/.sallyport.identity.v1.ListApplicationsResponse\">\xaa\xf8%\" \x010\x01R\x1c\x1a\x1aidentity.applications.read\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/applications\x12\xd6\x01\n" +
 	"\x12DisableApplication\x120.sallyport.identity.v1.DisableApplicationRequest\x1a1.sallyport.identity.v1.DisableApplicationResponse\"[\xaa\xf8%#(\x010\x01R\x1d\x1a\x1bidentity.applications.write\x82\xd3\xe4\x93\x02.:\x01*\")/v1/applications/{application_id}:disable\x12\xd0\x01\n" +
-	"\x11EnableApplication\x12/.sallyport.identity.v1.EnableApplicationRequest\x1a0.sallyport.identity.v1.EnableApplicationResponse\"X\xaa\xf8%!0\x01R\x1d\x1a\x1bidentity.applications.write\x82\xd3\xe4\x93\x02-:\x01*\"(/v1/applications/{application_id}:enable\x12\xc6\x01\n" +
-	"\x11RemoveApplication\x12/.sallyport.identity.v1.RemoveApplicationRequest\x1a0.sallyport.identity.v1.RemoveApplicationResponse\"N\xaa\xf8%!(\x01R\x1d\x1a\x1bidentity.applications.write\x82\xd3\xe4\x93\x02#*!/v1/applications/{application_id}\x12\x93\x01\n" +
+	"\x11EnableApplication\x12/.sallyport.identity.v1.EnableApplicationRequest\x1a0.sallyport.identity.v1.EnableApplicationResponse\"X\xaa\xf8%!0\x01R\x1d\x1a\x1bidentity.applications.write\x82\xd3\xe4\x93\x02-:\x01*\"(/v1/applications/{application_id}:enable\x12\xc8\x01\n" +
+	"\x11RemoveApplication\x12/.sallyport.identity.v1.RemoveApplicationRequest\x1a0.sallyport.identity.v1.RemoveApplicationResponse\"P\xaa\xf8%#(\x01R\x1d\x1a\x1bidentity.applications.writex\x01\x82\xd3\xe4\x93\x02#*!/v1/applications/{application_id}\x12\x93\x01\n" +
 	"\n" +
 	"CreateUser\x12(.sallyport.identity.v1.CreateUserRequest\x1a).sallyport.identity.v1.CreateUserResponse\"0\xaa\xf8%\x18R\x16\x1a\x14identity.users.write\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/v1/users\x12\x90\x01\n" +
 	"\tListUsers\x12'.sallyport.identity.v1.ListUsersRequest\x1a(.sallyport.identity.v1.ListUsersResponse\"0\xaa\xf8%\x1b \x010\x01R\x15\x1a\x13identity.users.read\x82\xd3\xe4\x93\x02\v\x12\t/v1/users\x12\xb2\x01\n" +
@@ -3823,27 +3823,27 @@ const file_sallyport_identity_v1_identity_service_proto_rawDesc = "" +
 	"\x0fSetUserPassword\x12-.sallyport.identity.v1.SetUserPasswordRequest\x1a..sallyport.identity.v1.SetUserPasswordResponse\"H\xaa\xf8%\x1c(\x010\x01R\x16\x1a\x14identity.users.write\x82\xd3\xe4\x93\x02\":\x01*\"\x1d/v1/users/{email}:setPassword\x12\xaa\x01\n" +
 	"\vDisableUser\x12).sallyport.identity.v1.DisableUserRequest\x1a*.sallyport.identity.v1.DisableUserResponse\"D\xaa\xf8%\x1c(\x010\x01R\x16\x1a\x14identity.users.write\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/users/{email}:disable\x12\xa4\x01\n" +
 	"\n" +
-	"EnableUser\x12(.sallyport.identity.v1.EnableUserRequest\x1a).sallyport.identity.v1.EnableUserResponse\"A\xaa\xf8%\x1a0\x01R\x16\x1a\x14identity.users.write\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/users/{email}:enable\x12\x9a\x01\n" +
+	"EnableUser\x12(.sallyport.identity.v1.EnableUserRequest\x1a).sallyport.identity.v1.EnableUserResponse\"A\xaa\xf8%\x1a0\x01R\x16\x1a\x14identity.users.write\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/users/{email}:enable\x12\x9c\x01\n" +
 	"\n" +
-	"RemoveUser\x12(.sallyport.identity.v1.RemoveUserRequest\x1a).sallyport.identity.v1.RemoveUserResponse\"7\xaa\xf8%\x1a(\x01R\x16\x1a\x14identity.users.write\x82\xd3\xe4\x93\x02\x13*\x11/v1/users/{email}\x12\xa2\x01\n" +
-	"\rCreateMachine\x12+.sallyport.identity.v1.CreateMachineRequest\x1a,.sallyport.identity.v1.CreateMachineResponse\"6\xaa\xf8%\x1bR\x19\x1a\x17identity.machines.write\x82\xd3\xe4\x93\x02\x11:\x01*\"\f/v1/machines\x12\x9f\x01\n" +
-	"\fListMachines\x12*.sallyport.identity.v1.ListMachinesRequest\x1a+.sallyport.identity.v1.ListMachinesResponse\"6\xaa\xf8%\x1e \x010\x01R\x18\x1a\x16identity.machines.read\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/machines\x12\xb8\x01\n" +
-	"\rRotateMachine\x12+.sallyport.identity.v1.RotateMachineRequest\x1a,.sallyport.identity.v1.RotateMachineResponse\"L\xaa\xf8%\x1d(\x01R\x19\x1a\x17identity.machines.write\x82\xd3\xe4\x93\x02%:\x01*\" /v1/machines/{machine_id}:rotate\x12\xc2\x01\n" +
+	"RemoveUser\x12(.sallyport.identity.v1.RemoveUserRequest\x1a).sallyport.identity.v1.RemoveUserResponse\"9\xaa\xf8%\x1c(\x01R\x16\x1a\x14identity.users.writex\x01\x82\xd3\xe4\x93\x02\x13*\x11/v1/users/{email}\x12\xa4\x01\n" +
+	"\rCreateMachine\x12+.sallyport.identity.v1.CreateMachineRequest\x1a,.sallyport.identity.v1.CreateMachineResponse\"8\xaa\xf8%\x1dR\x19\x1a\x17identity.machines.writex\x01\x82\xd3\xe4\x93\x02\x11:\x01*\"\f/v1/machines\x12\x9f\x01\n" +
+	"\fListMachines\x12*.sallyport.identity.v1.ListMachinesRequest\x1a+.sallyport.identity.v1.ListMachinesResponse\"6\xaa\xf8%\x1e \x010\x01R\x18\x1a\x16identity.machines.read\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/machines\x12\xba\x01\n" +
+	"\rRotateMachine\x12+.sallyport.identity.v1.RotateMachineRequest\x1a,.sallyport.identity.v1.RotateMachineResponse\"N\xaa\xf8%\x1f(\x01R\x19\x1a\x17identity.machines.writex\x01\x82\xd3\xe4\x93\x02%:\x01*\" /v1/machines/{machine_id}:rotate\x12\xc2\x01\n" +
 	"\x0fSetMachineRoles\x12-.sallyport.identity.v1.SetMachineRolesRequest\x1a..sallyport.identity.v1.SetMachineRolesResponse\"P\xaa\xf8%\x1f(\x010\x01R\x19\x1a\x17identity.machines.write\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/machines/{machine_id}:setRoles\x12\xbe\x01\n" +
 	"\x0eDisableMachine\x12,.sallyport.identity.v1.DisableMachineRequest\x1a-.sallyport.identity.v1.DisableMachineResponse\"O\xaa\xf8%\x1f(\x010\x01R\x19\x1a\x17identity.machines.write\x82\xd3\xe4\x93\x02&:\x01*\"!/v1/machines/{machine_id}:disable\x12\xb8\x01\n" +
-	"\rEnableMachine\x12+.sallyport.identity.v1.EnableMachineRequest\x1a,.sallyport.identity.v1.EnableMachineResponse\"L\xaa\xf8%\x1d0\x01R\x19\x1a\x17identity.machines.write\x82\xd3\xe4\x93\x02%:\x01*\" /v1/machines/{machine_id}:enable\x12\xae\x01\n" +
-	"\rRemoveMachine\x12+.sallyport.identity.v1.RemoveMachineRequest\x1a,.sallyport.identity.v1.RemoveMachineResponse\"B\xaa\xf8%\x1d(\x01R\x19\x1a\x17identity.machines.write\x82\xd3\xe4\x93\x02\x1b*\x19/v1/machines/{machine_id}\x12\xa4\x01\n" +
+	"\rEnableMachine\x12+.sallyport.identity.v1.EnableMachineRequest\x1a,.sallyport.identity.v1.EnableMachineResponse\"L\xaa\xf8%\x1d0\x01R\x19\x1a\x17identity.machines.write\x82\xd3\xe4\x93\x02%:\x01*\" /v1/machines/{machine_id}:enable\x12\xb0\x01\n" +
+	"\rRemoveMachine\x12+.sallyport.identity.v1.RemoveMachineRequest\x1a,.sallyport.identity.v1.RemoveMachineResponse\"D\xaa\xf8%\x1f(\x01R\x19\x1a\x17identity.machines.writex\x01\x82\xd3\xe4\x93\x02\x1b*\x19/v1/machines/{machine_id}\x12\xa4\x01\n" +
 	"\rListDelegates\x12+.sallyport.identity.v1.ListDelegatesRequest\x1a,.sallyport.identity.v1.ListDelegatesResponse\"8\xaa\xf8%\x1f \x010\x01R\x19\x1a\x17identity.delegates.read\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/delegates\x12\xc4\x01\n" +
 	"\x0fDisableDelegate\x12-.sallyport.identity.v1.DisableDelegateRequest\x1a..sallyport.identity.v1.DisableDelegateResponse\"R\xaa\xf8% (\x010\x01R\x1a\x1a\x18identity.delegates.write\x82\xd3\xe4\x93\x02(:\x01*\"#/v1/delegates/{delegate_id}:disable\x12\xbe\x01\n" +
-	"\x0eEnableDelegate\x12,.sallyport.identity.v1.EnableDelegateRequest\x1a-.sallyport.identity.v1.EnableDelegateResponse\"O\xaa\xf8%\x1e0\x01R\x1a\x1a\x18identity.delegates.write\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/delegates/{delegate_id}:enable\x12\xb4\x01\n" +
-	"\x0eRemoveDelegate\x12,.sallyport.identity.v1.RemoveDelegateRequest\x1a-.sallyport.identity.v1.RemoveDelegateResponse\"E\xaa\xf8%\x1e(\x01R\x1a\x1a\x18identity.delegates.write\x82\xd3\xe4\x93\x02\x1d*\x1b/v1/delegates/{delegate_id}\x12\x93\x01\n" +
+	"\x0eEnableDelegate\x12,.sallyport.identity.v1.EnableDelegateRequest\x1a-.sallyport.identity.v1.EnableDelegateResponse\"O\xaa\xf8%\x1e0\x01R\x1a\x1a\x18identity.delegates.write\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/delegates/{delegate_id}:enable\x12\xb6\x01\n" +
+	"\x0eRemoveDelegate\x12,.sallyport.identity.v1.RemoveDelegateRequest\x1a-.sallyport.identity.v1.RemoveDelegateResponse\"G\xaa\xf8% (\x01R\x1a\x1a\x18identity.delegates.writex\x01\x82\xd3\xe4\x93\x02\x1d*\x1b/v1/delegates/{delegate_id}\x12\x93\x01\n" +
 	"\n" +
 	"CreateRole\x12(.sallyport.identity.v1.CreateRoleRequest\x1a).sallyport.identity.v1.CreateRoleResponse\"0\xaa\xf8%\x18R\x16\x1a\x14identity.roles.write\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/v1/roles\x12\x90\x01\n" +
 	"\tListRoles\x12'.sallyport.identity.v1.ListRolesRequest\x1a(.sallyport.identity.v1.ListRolesResponse\"0\xaa\xf8%\x1b \x010\x01R\x15\x1a\x13identity.roles.read\x82\xd3\xe4\x93\x02\v\x12\t/v1/roles\x12\xa5\x01\n" +
 	"\n" +
-	"UpdateRole\x12(.sallyport.identity.v1.UpdateRoleRequest\x1a).sallyport.identity.v1.UpdateRoleResponse\"B\xaa\xf8%\x1c(\x010\x01R\x16\x1a\x14identity.roles.write\x82\xd3\xe4\x93\x02\x1c:\x01*\"\x17/v1/roles/{name}:update\x12\x99\x01\n" +
+	"UpdateRole\x12(.sallyport.identity.v1.UpdateRoleRequest\x1a).sallyport.identity.v1.UpdateRoleResponse\"B\xaa\xf8%\x1c(\x010\x01R\x16\x1a\x14identity.roles.write\x82\xd3\xe4\x93\x02\x1c:\x01*\"\x17/v1/roles/{name}:update\x12\x9b\x01\n" +
 	"\n" +
-	"RemoveRole\x12(.sallyport.identity.v1.RemoveRoleRequest\x1a).sallyport.identity.v1.RemoveRoleResponse\"6\xaa\xf8%\x1a(\x01R\x16\x1a\x14identity.roles.write\x82\xd3\xe4\x93\x02\x12*\x10/v1/roles/{name}B]\xc2\xf8%\x10\n" +
+	"RemoveRole\x12(.sallyport.identity.v1.RemoveRoleRequest\x1a).sallyport.identity.v1.RemoveRoleResponse\"8\xaa\xf8%\x1c(\x01R\x16\x1a\x14identity.roles.writex\x01\x82\xd3\xe4\x93\x02\x12*\x10/v1/roles/{name}B]\xc2\xf8%\x10\n" +
 	"\x0emanagement-apiZGgithub.com/sallyport-dev/sallyport/gen/sallyport/identity/v1;identityv1b\x06proto3"
 
 var (

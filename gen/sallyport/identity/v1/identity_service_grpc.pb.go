@@ -113,7 +113,7 @@ type IdentityServiceClient interface {
 	ListRoles(ctx context.Context, in *ListRolesRequest, opts ...grpc.CallOption) (*ListRolesResponse, error)
 	// Replaces what a role grants, for everyone who has it and from the next request on.
 	UpdateRole(ctx context.Context, in *UpdateRoleRequest, opts ...grpc.CallOption) (*UpdateRoleResponse, error)
-	// Removes a role. Whoever has it has it no more, from the next request on.
+	// Removes a role, and takes it from everyone who has it: a later role of that name is nobody's to begin with.
 	RemoveRole(ctx context.Context, in *RemoveRoleRequest, opts ...grpc.CallOption) (*RemoveRoleResponse, error)
 }
 
@@ -458,7 +458,7 @@ type IdentityServiceServer interface {
 	ListRoles(context.Context, *ListRolesRequest) (*ListRolesResponse, error)
 	// Replaces what a role grants, for everyone who has it and from the next request on.
 	UpdateRole(context.Context, *UpdateRoleRequest) (*UpdateRoleResponse, error)
-	// Removes a role. Whoever has it has it no more, from the next request on.
+	// Removes a role, and takes it from everyone who has it: a later role of that name is nobody's to begin with.
 	RemoveRole(context.Context, *RemoveRoleRequest) (*RemoveRoleResponse, error)
 	mustEmbedUnimplementedIdentityServiceServer()
 }

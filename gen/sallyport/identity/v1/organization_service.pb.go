@@ -953,16 +953,16 @@ const file_sallyport_identity_v1_organization_service_proto_rawDesc = "" +
 	"\x06KeyUse\x12\x17\n" +
 	"\x13KEY_USE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rKEY_USE_TOKEN\x10\x01\x12\x15\n" +
-	"\x11KEY_USE_ASSERTION\x10\x022\xf5\n" +
+	"\x11KEY_USE_ASSERTION\x10\x022\xfb\n" +
 	"\n" +
 	"\x13OrganizationService\x12\xbb\x01\n" +
 	"\x12CreateOrganization\x120.sallyport.identity.v1.CreateOrganizationRequest\x1a1.sallyport.identity.v1.CreateOrganizationResponse\"@\xaa\xf8% R\x1e\x1a\x1cidentity.organizations.write\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/organizations\x12\xb8\x01\n" +
 	"\x11ListOrganizations\x12/.sallyport.identity.v1.ListOrganizationsRequest\x1a0.sallyport.identity.v1.ListOrganizationsResponse\"@\xaa\xf8%# \x010\x01R\x1d\x1a\x1bidentity.organizations.read\x82\xd3\xe4\x93\x02\x13\x12\x11/v1/organizations\x12\xdc\x01\n" +
 	"\x13DisableOrganization\x121.sallyport.identity.v1.DisableOrganizationRequest\x1a2.sallyport.identity.v1.DisableOrganizationResponse\"^\xaa\xf8%$(\x010\x01R\x1e\x1a\x1cidentity.organizations.write\x82\xd3\xe4\x93\x020:\x01*\"+/v1/organizations/{organization_id}:disable\x12\xd6\x01\n" +
-	"\x12EnableOrganization\x120.sallyport.identity.v1.EnableOrganizationRequest\x1a1.sallyport.identity.v1.EnableOrganizationResponse\"[\xaa\xf8%\"0\x01R\x1e\x1a\x1cidentity.organizations.write\x82\xd3\xe4\x93\x02/:\x01*\"*/v1/organizations/{organization_id}:enable\x12\xcc\x01\n" +
-	"\x12RemoveOrganization\x120.sallyport.identity.v1.RemoveOrganizationRequest\x1a1.sallyport.identity.v1.RemoveOrganizationResponse\"Q\xaa\xf8%\"(\x01R\x1e\x1a\x1cidentity.organizations.write\x82\xd3\xe4\x93\x02%*#/v1/organizations/{organization_id}\x12\xa8\x01\n" +
-	"\x0fListSigningKeys\x12-.sallyport.identity.v1.ListSigningKeysRequest\x1a..sallyport.identity.v1.ListSigningKeysResponse\"6\xaa\xf8%\x1a \x010\x01R\x14\x1a\x12identity.keys.read\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/signing-keys\x12\xb2\x01\n" +
-	"\x10RotateSigningKey\x12..sallyport.identity.v1.RotateSigningKeyRequest\x1a/.sallyport.identity.v1.RotateSigningKeyResponse\"=\xaa\xf8%\x17R\x15\x1a\x13identity.keys.write\x82\xd3\xe4\x93\x02\x1c:\x01*\"\x17/v1/signing-keys:rotateBY\xc2\xf8%\f\n" +
+	"\x12EnableOrganization\x120.sallyport.identity.v1.EnableOrganizationRequest\x1a1.sallyport.identity.v1.EnableOrganizationResponse\"[\xaa\xf8%\"0\x01R\x1e\x1a\x1cidentity.organizations.write\x82\xd3\xe4\x93\x02/:\x01*\"*/v1/organizations/{organization_id}:enable\x12\xce\x01\n" +
+	"\x12RemoveOrganization\x120.sallyport.identity.v1.RemoveOrganizationRequest\x1a1.sallyport.identity.v1.RemoveOrganizationResponse\"S\xaa\xf8%$(\x01R\x1e\x1a\x1cidentity.organizations.writex\x01\x82\xd3\xe4\x93\x02%*#/v1/organizations/{organization_id}\x12\xa8\x01\n" +
+	"\x0fListSigningKeys\x12-.sallyport.identity.v1.ListSigningKeysRequest\x1a..sallyport.identity.v1.ListSigningKeysResponse\"6\xaa\xf8%\x1a \x010\x01R\x14\x1a\x12identity.keys.read\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/signing-keys\x12\xb6\x01\n" +
+	"\x10RotateSigningKey\x12..sallyport.identity.v1.RotateSigningKeyRequest\x1a/.sallyport.identity.v1.RotateSigningKeyResponse\"A\xaa\xf8%\x1b(\x01R\x15\x1a\x13identity.keys.writex\x01\x82\xd3\xe4\x93\x02\x1c:\x01*\"\x17/v1/signing-keys:rotateBY\xc2\xf8%\f\n" +
 	"\n" +
 	"system-apiZGgithub.com/sallyport-dev/sallyport/gen/sallyport/identity/v1;identityv1b\x06proto3"
 

@@ -49,8 +49,8 @@ type OrganizationServiceClient interface {
 	RemoveOrganization(ctx context.Context, in *RemoveOrganizationRequest, opts ...grpc.CallOption) (*RemoveOrganizationResponse, error)
 	// Lists the signing keys of the installation, newest first.
 	ListSigningKeys(ctx context.Context, in *ListSigningKeysRequest, opts ...grpc.CallOption) (*ListSigningKeysResponse, error)
-	// Makes a new signing key. It is published at once and signs after a minute, so that everybody knows it by then; the one
-	// before stays until nothing that it signed is good any more.
+	// Makes a new signing key. One for tokens is published at once and signs after a minute, so that everybody knows it by
+	// then; the one before stays until nothing that it signed is good any more, unless the others are revoked.
 	RotateSigningKey(ctx context.Context, in *RotateSigningKeyRequest, opts ...grpc.CallOption) (*RotateSigningKeyResponse, error)
 }
 
@@ -151,8 +151,8 @@ type OrganizationServiceServer interface {
 	RemoveOrganization(context.Context, *RemoveOrganizationRequest) (*RemoveOrganizationResponse, error)
 	// Lists the signing keys of the installation, newest first.
 	ListSigningKeys(context.Context, *ListSigningKeysRequest) (*ListSigningKeysResponse, error)
-	// Makes a new signing key. It is published at once and signs after a minute, so that everybody knows it by then; the one
-	// before stays until nothing that it signed is good any more.
+	// Makes a new signing key. One for tokens is published at once and signs after a minute, so that everybody knows it by
+	// then; the one before stays until nothing that it signed is good any more, unless the others are revoked.
 	RotateSigningKey(context.Context, *RotateSigningKeyRequest) (*RotateSigningKeyResponse, error)
 	mustEmbedUnimplementedOrganizationServiceServer()
 }
