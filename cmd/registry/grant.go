@@ -13,10 +13,12 @@ import (
 const itself = "."
 
 // grantHelp is what a person needs to know to write --grant.
-const grantHelp = "A grant says as what the user may act, and with which roles: APPLICATION=ROLE,ROLE for an application, " + itself + "=ROLE,ROLE for\n" +
-	"the organization itself, or for the platform; without roles just APPLICATION or " + itself + ". A role is spelled NAME where it is the\n" +
-	"platform's and ORGANIZATION/NAME where it is the organization's own. So --grant orders=acme/refunder --grant .=organization-admin\n" +
-	"is a user who refunds as the application orders, and administers the organization as the organization."
+const grantHelp = "A grant says as what the user may act, and with which roles:\n" +
+	"  APPLICATION=ROLE,ROLE  as an application of the organization\n" +
+	"  " + itself + "=ROLE,ROLE            as the organization itself, or as the platform\n" +
+	"Without roles it is the application, or the dot, alone. A role is spelled NAME where it is the platform's, and\n" +
+	"ORGANIZATION/NAME where it is the organization's own. So --grant orders=acme/refunder --grant " + itself + "=organization-admin\n" +
+	"is a user who refunds as the application orders, and administers as the organization."
 
 // granted is --grant, as it is said and as the API takes it.
 type granted struct {
