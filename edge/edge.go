@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -24,8 +25,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	configv1 "github.com/sallyport-dev/sallyport/gen/sallyport/config/v1"
-	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
-	"github.com/sallyport-dev/sallyport/internal/auth"
 	"github.com/sallyport-dev/sallyport/internal/catalog"
 	"github.com/sallyport-dev/sallyport/internal/dispatch"
 	"github.com/sallyport-dev/sallyport/internal/lifecycle"
@@ -38,7 +37,8 @@ import (
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
-// Edge serves POST /mcp, /healthz, /readyz and /metrics. It is safe for concurrent use.
+// Edge serves POST /mcp, the metadata of OAuth, /healthz, /readyz and /metrics, and, where it is an authorization server,
+// access tokens. It is safe for concurrent use.
 type Edge struct {
 	log        *slog.Logger
 	paths      map[string]http.Handler
@@ -110,6 +110,10 @@ func open(ctx context.Context, s *settings) (_ *Edge, err error) {
 	}
 	e := &Edge{log: s.logger}
 	e.metrics = newMetrics(e.Stale)
+	access, err := e.authentication(cfg, rules, s.now)
+	if err != nil {
+		return nil, err
+	}
 	if err := e.openAudit(s, cfg.GetAuditLog()); err != nil {
 		return nil, err
 	}
@@ -119,10 +123,10 @@ func open(ctx context.Context, s *settings) (_ *Edge, err error) {
 		}
 	}()
 	protocol, err := mcp.New(mcp.Options{
-		Catalog: &tools{e: e},
-		Authenticator: auth.New(auth.Options{
-			Machines: machines{e}, Rules: rules, Kinds: []registryv1.MachineKind{registryv1.MachineKind_MACHINE_KIND_CLIENT},
-		}),
+		Catalog:          &tools{e: e},
+		Authenticator:    access.authenticator,
+		AccessTokens:     access.server != nil,
+		Proxies:          access.proxies,
 		Logger:           s.logger,
 		Settled:          e.settled,
 		Decided:          e.decided(),
@@ -157,6 +161,7 @@ func open(ctx context.Context, s *settings) (_ *Edge, err error) {
 		"/readyz":  readOnly(http.HandlerFunc(e.readyz)),
 		"/metrics": readOnly(e.metrics.handler()),
 	}
+	maps.Copy(e.paths, access.handlers())
 
 	client := s.etcd
 	if client == nil {

@@ -2,7 +2,7 @@ package edge
 
 import "time"
 
-// WithNow sets the clock of limits.
+// WithNow sets the clock of limits, credentials and tokens.
 func WithNow(now func() time.Time) Option {
 	return func(s *settings) { s.now = now }
 }

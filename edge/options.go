@@ -21,7 +21,7 @@ type settings struct {
 	logger  *slog.Logger
 	version string
 	audit   io.Writer
-	// now is the clock of limits; nil is time.Now.
+	// now is the clock of limits, credentials and tokens; nil is time.Now.
 	now func() time.Time
 	// moved is told of each new snapshot and each change of freshness; tests wait for it.
 	moved func()

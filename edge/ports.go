@@ -14,18 +14,9 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/schema"
 	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 	"github.com/sallyport-dev/sallyport/participant"
-
-	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 )
 
 // The types below fit the rooms into each other: they pass on and translate, and decide nothing.
-
-// machines are the machine identities of the newest view, as internal/auth asks for them.
-type machines struct{ e *Edge }
-
-func (m machines) Machine(id string) (*registryv1.StoredMachine, bool) {
-	return m.e.watcher.Machine(id)
-}
 
 // tools is the catalog as internal/mcp asks for it.
 type tools struct {

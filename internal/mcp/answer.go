@@ -22,8 +22,9 @@ const (
 	codeMissingCapability = -32021
 	// codeUnsupportedVersion is reserved for this by the protocol; its data names the supported versions.
 	codeUnsupportedVersion = -32022
-	// codeUnauthenticated and codeUnavailable are ours, outside the range that JSON-RPC reserves, and mirror the status.
+	// These are ours, outside the range that JSON-RPC reserves, and mirror the status.
 	codeUnauthenticated = http.StatusUnauthorized
+	codeForbidden       = http.StatusForbidden
 	codeUnavailable     = http.StatusServiceUnavailable
 	codeTimeout         = http.StatusRequestTimeout
 	codeOverdue         = http.StatusGatewayTimeout

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"net/http"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -49,13 +48,12 @@ func credentialOf(h http.Header) lifecycle.Credential {
 	return lifecycle.CredentialNone
 }
 
-// addressOf is the IP address of who is connected; empty where the connection has none.
-func addressOf(r *http.Request) string {
-	at, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return ""
+// address is the IP address of the caller, through trusted proxies; empty where the connection has none.
+func (x *exchange) address() string {
+	if at := x.credentials.Address; at.IsValid() {
+		return at.String()
 	}
-	return at.Addr().Unmap().WithZone("").String()
+	return ""
 }
 
 // forward gathers the headers that go along with the call, or refuses a call with one that cannot: a service may be

@@ -3,7 +3,9 @@
 // In comes an HTTP request, out goes one answer. Every request walks the same way, each step in its file:
 //
 //	head.go      admit by head: method, Host, Origin, Content-Type, declared length
-//	handler.go   authenticate from headers, read the body within its limit
+//	authenticate.go
+//	             headers -> who calls, or a challenge; which scope a method needs of a token
+//	handler.go   the way itself; read the body within its limit
 //	decode.go    one strict JSON document -> message
 //	era.go       which era and protocol version the message belongs to, and which method it names; modern.go has what
 //	             the modern era states with each request, in the body and again in headers
@@ -20,5 +22,5 @@
 // Nothing that the caller sent is repeated in an answer but the JSON-RPC id and the progress token (boundary.md, "What a refusal says").
 //
 // The package knows no etcd, no gRPC connection and no protobuf descriptor: which tools there are and how they are
-// called is behind [Catalog], who calls is behind [Authenticator].
+// called is behind [Catalog], who calls is behind [Authenticator], in the terms of package auth.
 package mcp

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sallyport-dev/sallyport/internal/auth/token"
 	"github.com/sallyport-dev/sallyport/internal/lifecycle"
 )
 
@@ -54,6 +55,8 @@ type method struct {
 	serve func(x *exchange) *answer
 	// anyVersion lets the method through whatever legacy version the header names: initialize is what negotiates it.
 	anyVersion bool
+	// scope is what a caller's token must permit; 0 for what every caller may do.
+	scope token.Scopes
 }
 
 // methodOther stands in logs for a method that is not ours.
@@ -69,8 +72,8 @@ func (h *Handler) eras() []*era {
 		methods: map[string]method{
 			"initialize": {name: "initialize", serve: (*exchange).initialize, anyVersion: true},
 			"ping":       {name: "ping", serve: (*exchange).ping},
-			"tools/list": {name: "tools/list", serve: (*exchange).listTools},
-			"tools/call": {name: "tools/call", serve: (*exchange).callTool},
+			"tools/list": {name: "tools/list", serve: (*exchange).listTools, scope: token.ToolsList},
+			"tools/call": {name: "tools/call", serve: (*exchange).callTool, scope: token.ToolsCall},
 		},
 	}
 	modern := &era{
@@ -85,8 +88,8 @@ func (h *Handler) eras() []*era {
 		routed: true,
 		methods: map[string]method{
 			"server/discover": {name: "server/discover", serve: (*exchange).discover},
-			"tools/list":      {name: "tools/list", serve: (*exchange).listTools},
-			"tools/call":      {name: "tools/call", serve: (*exchange).callNamedTool},
+			"tools/list":      {name: "tools/list", serve: (*exchange).listTools, scope: token.ToolsList},
+			"tools/call":      {name: "tools/call", serve: (*exchange).callNamedTool, scope: token.ToolsCall},
 		},
 	}
 	return []*era{modern, legacy}

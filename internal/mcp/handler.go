@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"runtime/debug"
@@ -19,6 +18,8 @@ import (
 	"time"
 
 	participantv1 "github.com/sallyport-dev/sallyport/gen/sallyport/participant/v1"
+	"github.com/sallyport-dev/sallyport/internal/auth"
+	"github.com/sallyport-dev/sallyport/internal/auth/token"
 	"github.com/sallyport-dev/sallyport/internal/lifecycle"
 	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 )
@@ -102,6 +103,10 @@ type Options struct {
 	BaseURL string
 	// AllowedOrigins are origins of browsers beside the edge's own, as https://host[:port].
 	AllowedOrigins []string
+	// AccessTokens says that the Authenticator accepts tokens, so that challenges tell callers to get one.
+	AccessTokens bool
+	// Proxies are believed where they say whom a request came from. Nil believes nobody.
+	Proxies *auth.Proxies
 	// Version is the edge's own version, told to clients.
 	Version string
 }
@@ -207,14 +212,18 @@ type exchange struct {
 	started time.Time
 
 	snapshot    Snapshot
+	credentials auth.Credentials
 	participant *participantv1.Participant
-	message     message
-	era         *era
-	method      method
-	version     string
-	dialect     dialect.Dialect
-	tool        Tool
-	reference   string
+	// scoped says that the caller may do no more than its scopes permit.
+	scoped    bool
+	scopes    token.Scopes
+	message   message
+	era       *era
+	method    method
+	version   string
+	dialect   dialect.Dialect
+	tool      Tool
+	reference string
 	// crowded says that there was no room for the request, and caller is whose calls it is one of, once it is one.
 	crowded bool
 	caller  *caller
@@ -335,65 +344,10 @@ func (x *exchange) answer() *answer {
 	if refusal := x.chooseDialect(); refusal != nil {
 		return refusal
 	}
+	if refusal := x.permit(); refusal != nil {
+		return refusal
+	}
 	return x.method.serve(x)
-}
-
-// authenticate finds out who calls, or challenges (access.md, "Credentials").
-//
-// A bearer token comes before machine credentials in that order, and this edge knows no issuer of any, so that a
-// request that carries one is not authenticated, whatever stands beside it.
-func (x *exchange) authenticate() *answer {
-	ids, secrets := x.r.Header["Clientid"], x.r.Header["Clientsecret"]
-	bearer := false
-	for _, value := range x.r.Header["Authorization"] {
-		scheme, _, _ := strings.Cut(value, " ")
-		bearer = bearer || strings.EqualFold(scheme, "Bearer")
-	}
-	if !bearer && len(ids) <= 1 && len(secrets) <= 1 {
-		var id, secret string
-		if len(ids) == 1 {
-			id = ids[0]
-		}
-		if len(secrets) == 1 {
-			secret = secrets[0]
-		}
-		p, err := x.h.options.Authenticator.Authenticate(id, secret, len(ids)+len(secrets) > 0)
-		if err == nil {
-			x.participant = p
-			return nil
-		}
-	}
-	challenge := `Bearer resource_metadata="` + x.baseURL() + `/.well-known/oauth-protected-resource/mcp"`
-	if bearer {
-		challenge += `, error="invalid_token"`
-	}
-	a := &answer{
-		status: http.StatusUnauthorized,
-		body: errorBody(nil, &problem{
-			code:    codeUnauthenticated,
-			message: "Valid credentials are needed: send the headers clientId and clientSecret.",
-		}),
-		outcome: lifecycle.Rejected,
-		class:   lifecycle.Authentication,
-	}
-	a.header("WWW-Authenticate", challenge)
-	return a
-}
-
-// baseURL is the configured one, else the address that the connection came in on. The Host header is the caller's word
-// and never repeated.
-func (x *exchange) baseURL() string {
-	if x.h.options.BaseURL != "" {
-		return x.h.options.BaseURL
-	}
-	scheme := "http://"
-	if x.r.TLS != nil {
-		scheme = "https://"
-	}
-	if addr, ok := x.r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
-		return scheme + addr.String()
-	}
-	return scheme + "localhost"
 }
 
 // readBody reads the whole body, so that net/http notices a caller who leaves while the call runs.
@@ -535,7 +489,7 @@ func (x *exchange) settle(a *answer) {
 		s.Tool = x.tool.Resource()
 	}
 	if x.unauthenticated {
-		s.Credential, s.Address = credentialOf(x.r.Header), addressOf(x.r)
+		s.Credential, s.Address = credentialOf(x.r.Header), x.address()
 	}
 	x.h.options.Settled(x.r.Context(), s)
 }

@@ -119,8 +119,11 @@ func TestHandler_refusesTwoValuesOfOneHeader(t *testing.T) {
 		{"Origin", "Origin", []string{"http://localhost", "http://localhost"}, 403},
 		{"Content-Type", "Content-Type", []string{"application/json", "application/json"}, 415},
 		{"Content-Encoding", "Content-Encoding", []string{"identity", "gzip"}, 415},
-		{"clientId", "clientId", []string{"m-1", "m-1"}, 401},
-		{"clientSecret", "clientSecret", []string{"secret", "secret"}, 401},
+		{"clientId", "clientId", []string{"m-1", "m-1"}, 400},
+		{"clientSecret", "clientSecret", []string{"secret", "secret"}, 400},
+		{"organizationId", "organizationId", []string{"acme", "acme"}, 400},
+		{"applicationId", "applicationId", []string{"orders", ""}, 400},
+		{"Authorization", "Authorization", []string{"Basic eDp5", "Bearer x"}, 400},
 		{"MCP-Protocol-Version", "MCP-Protocol-Version", []string{"2025-11-25", "2025-11-25"}, 400},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -145,7 +148,7 @@ func TestHandler_refusesTwoValuesOfOneHeader(t *testing.T) {
 
 func TestHandler_refusesLoopbackOriginsElsewhere(t *testing.T) {
 	t.Parallel()
-	h, err := mcp.New(mcp.Options{Catalog: catalog{}, Authenticator: machine{"m-1", "secret"}})
+	h, err := mcp.New(mcp.Options{Catalog: catalog{}, Authenticator: machine("m-1", "secret")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,53 +214,6 @@ func TestHandler_givesUpOnASlowBody(t *testing.T) {
 	}
 }
 
-func TestHandler_challengesWithoutCredentials(t *testing.T) {
-	t.Parallel()
-	s := start(t, catalog{})
-	configured := start(t, catalog{}, func(o *mcp.Options) { o.BaseURL = "https://tools.example.com/" })
-	const path = `/.well-known/oauth-protected-resource/mcp"`
-	tests := []struct {
-		name      string
-		server    *server
-		headers   map[string]string
-		challenge string
-	}{
-		{"none", s, map[string]string{"clientId": "", "clientSecret": ""}, `Bearer resource_metadata="` + s.URL + path},
-		{"none, base URL configured", configured, map[string]string{"clientId": "", "clientSecret": ""},
-			`Bearer resource_metadata="https://tools.example.com` + path},
-		{"wrong secret", s, map[string]string{"clientSecret": "canary"}, `Bearer resource_metadata="` + s.URL + path},
-		{"unknown machine", s, map[string]string{"clientId": "canary"}, `Bearer resource_metadata="` + s.URL + path},
-		{"id only", s, map[string]string{"clientSecret": ""}, `Bearer resource_metadata="` + s.URL + path},
-		{"secret only", s, map[string]string{"clientId": ""}, `Bearer resource_metadata="` + s.URL + path},
-		{"bearer token", s, map[string]string{"Authorization": "Bearer canary"},
-			`Bearer resource_metadata="` + s.URL + path + `, error="invalid_token"`},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			// The body is not even read: what is not JSON gets the same answer.
-			for _, body := range []string{ping, "canary"} {
-				got := test.server.do(t, call{headers: test.headers, body: body})
-				if got.status != http.StatusUnauthorized {
-					t.Errorf("status %d", got.status)
-				}
-				if challenge := got.header.Get("WWW-Authenticate"); challenge != test.challenge {
-					t.Errorf("challenge %s, want %s", challenge, test.challenge)
-				}
-				expectBody(t, got.body, `{"jsonrpc":"2.0","error":{"code":401,"message":"Valid credentials are needed: send the headers clientId and clientSecret."}}`)
-			}
-		})
-	}
-}
-
-func TestHandler_ignoresAuthorizationOfOtherSchemes(t *testing.T) {
-	t.Parallel()
-	s := start(t, catalog{})
-	if got := s.do(t, call{headers: map[string]string{"Authorization": "Basic eDp5"}, body: ping}); got.status != 200 {
-		t.Errorf("status %d", got.status)
-	}
-}
-
 func TestHandler_saysThatItIsNotReady(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -275,13 +231,13 @@ func TestNew_namesWhatIsWrong(t *testing.T) {
 		options mcp.Options
 		want    string
 	}{
-		{"no catalog", mcp.Options{Authenticator: machine{}}, "Catalog"},
-		{"origin with a path", mcp.Options{Catalog: catalog{}, Authenticator: machine{}, AllowedOrigins: []string{"https://a.example/x"}}, "allowed origin"},
-		{"negative depth", mcp.Options{Catalog: catalog{}, Authenticator: machine{}, MaxJSONDepth: -1}, "MaxJSONDepth"},
-		{"depth past its bound", mcp.Options{Catalog: catalog{}, Authenticator: machine{}, MaxJSONDepth: 1001}, "MaxJSONDepth"},
-		{"negative number length", mcp.Options{Catalog: catalog{}, Authenticator: machine{}, MaxJSONNumber: -1}, "MaxJSONNumber"},
-		{"number length past its bound", mcp.Options{Catalog: catalog{}, Authenticator: machine{}, MaxJSONNumber: 10_001}, "MaxJSONNumber"},
-		{"relative base URL", mcp.Options{Catalog: catalog{}, Authenticator: machine{}, BaseURL: "/mcp"}, "base URL"},
+		{"no catalog", mcp.Options{Authenticator: machine("", "")}, "Catalog"},
+		{"origin with a path", mcp.Options{Catalog: catalog{}, Authenticator: machine("", ""), AllowedOrigins: []string{"https://a.example/x"}}, "allowed origin"},
+		{"negative depth", mcp.Options{Catalog: catalog{}, Authenticator: machine("", ""), MaxJSONDepth: -1}, "MaxJSONDepth"},
+		{"depth past its bound", mcp.Options{Catalog: catalog{}, Authenticator: machine("", ""), MaxJSONDepth: 1001}, "MaxJSONDepth"},
+		{"negative number length", mcp.Options{Catalog: catalog{}, Authenticator: machine("", ""), MaxJSONNumber: -1}, "MaxJSONNumber"},
+		{"number length past its bound", mcp.Options{Catalog: catalog{}, Authenticator: machine("", ""), MaxJSONNumber: 10_001}, "MaxJSONNumber"},
+		{"relative base URL", mcp.Options{Catalog: catalog{}, Authenticator: machine("", ""), BaseURL: "/mcp"}, "base URL"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

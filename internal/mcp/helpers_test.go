@@ -2,7 +2,6 @@ package mcp_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,10 +16,14 @@ import (
 	"google.golang.org/grpc/mem"
 
 	participantv1 "github.com/sallyport-dev/sallyport/gen/sallyport/participant/v1"
+	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
+	"github.com/sallyport-dev/sallyport/internal/auth"
 	"github.com/sallyport-dev/sallyport/internal/lifecycle"
 	"github.com/sallyport-dev/sallyport/internal/mcp"
+	"github.com/sallyport-dev/sallyport/internal/registry"
 	"github.com/sallyport-dev/sallyport/internal/schema"
 	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
+	"github.com/sallyport-dev/sallyport/participant"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -135,14 +138,12 @@ func (c catalog) Resolve(_ *participantv1.Participant, _ dialect.Dialect, name s
 	return c[i], true
 }
 
-// machine is the one machine that the double authenticator knows.
-type machine struct{ id, secret string }
-
-func (m machine) Authenticate(id, secret string, present bool) (*participantv1.Participant, error) {
-	if !present || id != m.id || secret != m.secret {
-		return nil, errors.New("unauthenticated")
-	}
-	return &participantv1.Participant{Kind: participantv1.Kind_KIND_SYSTEM, Id: id}, nil
+// machine is an authenticator that knows one machine.
+func machine(id, secret string) mcp.Authenticator {
+	view := &registry.View{Machines: map[string]*registryv1.StoredMachine{
+		id: {Id: id, Participant: participant.System(id), SecretSha256: registry.HashSecret(secret)},
+	}}
+	return auth.New(auth.Options{View: func() auth.View { return view }})
 }
 
 // settlements collects what settled, and lets a test wait for it.
@@ -173,7 +174,7 @@ func start(t *testing.T, tools catalog, change ...func(*mcp.Options)) *server {
 	s := &server{settlements: newSettlements(), log: new(syncBuffer)}
 	o := mcp.Options{
 		Catalog:       tools,
-		Authenticator: machine{"m-1", "secret"},
+		Authenticator: machine("m-1", "secret"),
 		Logger:        slog.New(slog.NewJSONHandler(s.log, nil)),
 		Settled:       s.settlements.settled,
 		Version:       "1.2.3",

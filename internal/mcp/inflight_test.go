@@ -232,7 +232,7 @@ func TestNew_saysWhichLimitIsWrong(t *testing.T) {
 	for name, o := range map[string]mcp.Options{
 		"MaxRequests": {MaxRequests: -1}, "MaxCalls": {MaxCalls: -1}, "CallRate": {CallRate: mcp.CallRate{PerSecond: -1}},
 	} {
-		o.Catalog, o.Authenticator = catalog{}, machine{}
+		o.Catalog, o.Authenticator = catalog{}, machine("", "")
 		if _, err := mcp.New(o); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -7,15 +7,17 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
 
+	"github.com/sallyport-dev/sallyport/internal/auth"
 	"github.com/sallyport-dev/sallyport/internal/schema"
 	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 )
 
-// Authenticator turns the credentials in a request's headers into a participant (access.md, "Credentials" 2).
+// Authenticator turns the credentials in a request's headers into a caller (access.md, "Credentials"). An
+// auth.Authenticator is one.
 type Authenticator interface {
-	// Authenticate returns the participant of a machine's id and secret. Without credentials, present is false and the
-	// answer is the anonymous participant where one is allowed. Every refusal is one error and takes the same time.
-	Authenticate(clientID, clientSecret string, present bool) (*participantv1.Participant, error)
+	// Authenticate returns who calls, or one of package auth's errors; any other counts as auth.ErrUnauthenticated. It
+	// must be safe for concurrent use, and keeps nothing of the credentials.
+	Authenticate(ctx context.Context, c *auth.Credentials) (auth.Caller, error)
 }
 
 // Catalog gives the current snapshot of the tools.

@@ -102,6 +102,19 @@ func (v *View) Machine(id string) (*registryv1.StoredMachine, bool) {
 	return m, ok
 }
 
+// TokenKey gives a key that signs and verifies access tokens.
+func (v *View) TokenKey(kid string) (*identityv1.StoredTokenKey, bool) {
+	if v == nil {
+		return nil, false
+	}
+	for _, key := range v.TokenKeys {
+		if key.GetKid() == kid {
+			return key, true
+		}
+	}
+	return nil, false
+}
+
 // Online reports whether an instance of the service takes calls: a draining one does not.
 func (v *View) Online(k Key) bool {
 	if v == nil {

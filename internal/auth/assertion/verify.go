@@ -1,20 +1,18 @@
 package assertion
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
-	"strconv"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/protobuf/proto"
 
+	strict "github.com/sallyport-dev/sallyport/internal/auth/claims"
 	"github.com/sallyport-dev/sallyport/internal/memory"
 	"github.com/sallyport-dev/sallyport/participant"
 )
@@ -171,42 +169,19 @@ func (c claims) judge(fullMethod, audience string, now time.Time) error {
 	return nil
 }
 
-// decodeClaims reads the payload strictly: one object, no name twice, each of our claims present and of its type.
-// Claims that we do not know say nothing to us.
+// decodeClaims reads the payload strictly, each of our claims present and of its type. Claims that we do not know say
+// nothing to us.
 func decodeClaims(payload []byte) (claims, error) {
-	decoder := jsontext.NewDecoder(bytes.NewReader(payload))
-	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '{' {
-		return claims{}, errors.New("not an object")
-	}
 	var c claims
 	missing := map[string]bool{
 		claimParticipant: true, claimMethod: true, claimAudience: true, claimIssuedAt: true, claimExpiry: true,
 	}
-	for decoder.PeekKind() != '}' {
-		token, err := decoder.ReadToken()
-		if err != nil {
-			return claims{}, err
-		}
-		name := token.String()
-		if !missing[name] {
-			if err := decoder.SkipValue(); err != nil {
-				return claims{}, err
-			}
-			continue
-		}
+	err := strict.Read(payload, func(name string, value jsontext.Value) error {
 		delete(missing, name)
-		if token, err = decoder.ReadToken(); err != nil {
-			return claims{}, err
-		}
-		if err := c.set(name, token); err != nil {
-			return claims{}, err
-		}
-	}
-	if _, err := decoder.ReadToken(); err != nil {
+		return c.set(name, value)
+	})
+	if err != nil {
 		return claims{}, err
-	}
-	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return claims{}, errors.New("something follows the object")
 	}
 	if len(missing) > 0 {
 		return claims{}, fmt.Errorf("%d of ours are missing", len(missing))
@@ -214,39 +189,21 @@ func decodeClaims(payload []byte) (claims, error) {
 	return c, nil
 }
 
-func (c *claims) set(name string, token jsontext.Token) error {
-	switch name {
-	case claimIssuedAt, claimExpiry:
-		if token.Kind() != '0' {
-			return fmt.Errorf("%s is not a number", name)
-		}
-		seconds, err := strconv.ParseInt(token.String(), 10, 64)
-		if err != nil || seconds < 0 || seconds > maxSeconds {
-			return fmt.Errorf("%s is not a plausible whole number of seconds", name)
-		}
-		if name == claimIssuedAt {
-			c.issuedAt = seconds
-		} else {
-			c.expiry = seconds
-		}
-		return nil
-	}
-	if token.Kind() != '"' {
-		return fmt.Errorf("%s is not a string", name)
-	}
+func (c *claims) set(name string, value jsontext.Value) (err error) {
 	switch name {
 	case claimParticipant:
-		c.participant = token.String()
+		c.participant, err = strict.Text(name, value)
 	case claimMethod:
-		c.method = token.String()
+		c.method, err = strict.Text(name, value)
 	case claimAudience:
-		c.audience = token.String()
+		c.audience, err = strict.Text(name, value)
+	case claimIssuedAt:
+		c.issuedAt, err = strict.Seconds(name, value)
+	case claimExpiry:
+		c.expiry, err = strict.Seconds(name, value)
 	}
-	return nil
+	return err
 }
-
-// maxSeconds is the end of the year 9999, up to which times can be compared without overflow.
-const maxSeconds = 253402300799
 
 func invalid(format string, arguments ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, arguments...))

@@ -18,6 +18,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
@@ -39,12 +40,13 @@ const (
 // caller wants.
 const MaxBytes = 1024
 
-// concurrent is how many hashings run at once in this process; others wait for their turn. With the largest memory that
-// a stored hash may ask for they take half a gigabyte, with that of new ones 152 MiB.
-const concurrent = 8
+// most is how many hashings run at once in this process at most; others wait for their turn. With the largest memory that
+// a stored hash may ask for they take half a gigabyte, with that of new ones 152 MiB. More than there are processors would
+// only make each of them slower.
+const most = 8
 
 var (
-	turns    = make(chan struct{}, concurrent)
+	turns    = make(chan struct{}, min(most, runtime.GOMAXPROCS(0)))
 	computed atomic.Uint64
 )
 

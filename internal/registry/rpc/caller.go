@@ -87,7 +87,7 @@ func NewDoor(o Options) *Door {
 	}
 	return &Door{
 		o:        o,
-		machines: auth.New(auth.Options{Machines: o.Watcher}),
+		machines: auth.New(auth.Options{View: func() auth.View { return o.Watcher.View() }}),
 		verifier: assertion.NewVerifier(keys{o.Watcher}, nil),
 	}
 }
@@ -141,7 +141,7 @@ func (d *Door) machine(md metadata.MD, need Need) (Caller, error) {
 	if len(ids) != 1 || len(secrets) != 1 {
 		return Caller{}, errUnauthenticated
 	}
-	p, err := d.machines.Authenticate(ids[0], secrets[0], true)
+	p, err := d.machines.Machine(ids[0], secrets[0])
 	if err != nil {
 		return Caller{}, errUnauthenticated
 	}
