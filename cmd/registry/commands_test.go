@@ -103,7 +103,7 @@ func TestMachines(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"taken", []string{"create", "acme", "--kind", "host", "--system"}, "exists already"},
+		{"taken", []string{"create", "acme", "--kind", "host", "--system"}, `there is a machine "acme" already`},
 		{"no kind", []string{"create", "x", "--system"}, "kind"},
 		{"wrong kind", []string{"create", "x", "--kind", "robot", "--system"}, "want host or client"},
 		{"nobody's", []string{"create", "x", "--kind", "host"}, "whose machine"},

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
@@ -38,6 +40,9 @@ type connection struct {
 	tls                                     bool
 }
 
+// connectionFlags are the names of the flags.
+var connectionFlags = []string{"addr", "client-id", "client-secret", "ca-file", "tls"}
+
 func (c *connection) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.address, "addr", "", "the registry's gRPC address (env SALLYPORT_REGISTRY; default 127.0.0.1:7071)")
@@ -56,14 +61,23 @@ func or(values ...string) string {
 	return ""
 }
 
-// dial connects. Every call carries the machine's credentials. The connection is made at the first call.
-func (c *connection) dial() (registryv1.RegistryServiceClient, func(), error) {
+// registry is a client of the registry that is connected to.
+func (c *connection) registry() (registryv1.RegistryServiceClient, func(), error) {
+	conn, err := c.dial()
+	if err != nil {
+		return nil, nil, err
+	}
+	return registryv1.NewRegistryServiceClient(conn), func() { _ = conn.Close() }, nil
+}
+
+// dial connects. Every call carries the caller's credentials. The connection is made at the first call.
+func (c *connection) dial() (*grpc.ClientConn, error) {
 	id, secret := or(c.clientID, os.Getenv("SALLYPORT_CLIENT_ID")), or(c.clientSecret, os.Getenv("SALLYPORT_CLIENT_SECRET"))
 	security := insecure.NewCredentials()
 	if ca := or(c.caFile, os.Getenv("SALLYPORT_REGISTRY_CA")); ca != "" || c.tls {
 		t, err := clientTLS(ca, "")
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		security = credentials.NewTLS(t)
 	}
@@ -78,9 +92,9 @@ func (c *connection) dial() (registryv1.RegistryServiceClient, func(), error) {
 			return next(ctx, method, req, reply, cc, opts...)
 		}))
 	if err != nil {
-		return nil, nil, fmt.Errorf("registry at %s: %w", address, err)
+		return nil, fmt.Errorf("registry at %s: %w", address, err)
 	}
-	return registryv1.NewRegistryServiceClient(conn), func() { _ = conn.Close() }, nil
+	return conn, nil
 }
 
 func clientTLS(caFile, serverName string) (*tls.Config, error) {
@@ -98,6 +112,28 @@ func plain(err error) error {
 		return fmt.Errorf("%s (flags --client-id and --client-secret, or SALLYPORT_CLIENT_ID and SALLYPORT_CLIENT_SECRET)", st.Message())
 	case codes.Unavailable:
 		return fmt.Errorf("the registry cannot be reached: %s", st.Message())
+	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.FailedPrecondition, codes.PermissionDenied:
+		return errors.New(st.Message()) // which is the registry's own, and says what the code does
 	}
-	return fmt.Errorf("%s: %s", strings.ToLower(st.Code().String()), st.Message())
+	return fmt.Errorf("%s: %s", inWords(st.Code()), st.Message())
+}
+
+// inWords spells a code as people write it: "permission denied" for PermissionDenied.
+func inWords(code codes.Code) string {
+	var b strings.Builder
+	for i, r := range code.String() {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// unlessThere drops the error of making what is there already.
+func unlessThere(err error) error {
+	if status.Code(err) == codes.AlreadyExists {
+		return nil
+	}
+	return err
 }

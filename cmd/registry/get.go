@@ -50,7 +50,7 @@ func newList(l *listing) *cobra.Command {
 			if err := out.check(); err != nil {
 				return err
 			}
-			client, done, err := conn.dial()
+			client, done, err := conn.registry()
 			if err != nil {
 				return err
 			}
@@ -172,7 +172,7 @@ func newDescribe() *cobra.Command {
 			if err := out.check(); err != nil {
 				return err
 			}
-			client, done, err := conn.dial()
+			client, done, err := conn.registry()
 			if err != nil {
 				return err
 			}

@@ -9,7 +9,7 @@ func TestGroup_refusesAWordThatIsNoSubcommand(t *testing.T) {
 	for _, row := range []struct{ line, wanted string }{
 		{"get foo", "zones, services, instances, tools"},
 		{"describe zone app-api", "tool"},
-		{"machine remove x", "create, rotate, disable, list"},
+		{"machine rename x", "create, list, rotate, set-roles, disable, enable, remove"},
 	} {
 		t.Run(row.line, func(t *testing.T) {
 			_, err := run(strings.Fields(row.line)...)

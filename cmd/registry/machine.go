@@ -2,47 +2,42 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
-	"github.com/sallyport-dev/sallyport/internal/registry"
-	"github.com/sallyport-dev/sallyport/internal/registry/embedded"
-	"github.com/sallyport-dev/sallyport/participant"
+	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
 )
 
-// storeTimeout bounds a command that works on etcd itself.
-const storeTimeout = 30 * time.Second
-
-// machineView is a machine for people and programs. The secret is there once, when it is made.
+// machineView is a machine for programs.
 type machineView struct {
-	ID              string `json:"id"`
-	Kind            string `json:"kind"`
-	Participant     string `json:"participant"`
-	Organization    string `json:"organization,omitempty"`
-	Application     string `json:"application,omitempty"`
-	Disabled        bool   `json:"disabled"`
-	CreatedAt       string `json:"createdAt,omitempty"`
-	SecretChangedAt string `json:"secretChangedAt,omitempty"`
-	Secret          string `json:"secret,omitempty"`
+	ID              string   `json:"id"`
+	Kind            string   `json:"kind"`
+	Participant     string   `json:"participant"`
+	Organization    string   `json:"organization,omitempty"`
+	Application     string   `json:"application,omitempty"`
+	Roles           []string `json:"roles,omitempty"`
+	Disabled        bool     `json:"disabled"`
+	CreatedAt       string   `json:"createdAt,omitempty"`
+	SecretChangedAt string   `json:"secretChangedAt,omitempty"`
+	Secret          string   `json:"secret,omitempty"` // once, when it is made
 }
 
-func viewOf(m *registryv1.StoredMachine) machineView {
-	p := m.GetParticipant()
-	return machineView{
-		ID: m.GetId(), Kind: lower(m.GetKind().String(), "MACHINE_KIND_"), Participant: lower(p.GetKind().String(), "KIND_"),
-		Organization: p.GetOrganizationId(), Application: p.GetApplicationId(), Disabled: m.GetDisabled(),
-		CreatedAt: m.GetCreatedAt().AsTime().Format(time.RFC3339), SecretChangedAt: m.GetSecretChangedAt().AsTime().Format(time.RFC3339),
+func viewOf(m *identityv1.Machine) machineView {
+	v := machineView{
+		ID: m.GetMachineId(), Kind: strings.ToLower(strings.TrimPrefix(m.GetKind().String(), "MACHINE_KIND_")), Participant: "system",
+		Organization: m.GetOrganizationId(), Application: m.GetApplicationId(), Roles: m.GetRoles(), Disabled: m.GetDisabled(),
+		CreatedAt: when(m.GetCreatedAt()), SecretChangedAt: when(m.GetSecretChangedAt()),
 	}
+	switch {
+	case v.Application != "":
+		v.Participant = "application"
+	case v.Organization != "":
+		v.Participant = "organization"
+	}
+	return v
 }
-
-func lower(name, prefix string) string { return strings.ToLower(strings.TrimPrefix(name, prefix)) }
 
 // who is the participant as a person writes it.
 func (v machineView) who() string {
@@ -57,185 +52,118 @@ func (v machineView) who() string {
 }
 
 func newMachine() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "machine",
-		Short: "Create, rotate, disable and list machines, on etcd itself",
-		Long: "Machines are who calls tools and who hosts services. These commands work on the etcd that the registry's configuration\n" +
-			"names, beside a running registry or without one, and need no credentials but the access to it.",
-	}
-	return group(c, newMachineCreate(), newMachineRotate(), newMachineDisable(), newMachineList())
-}
-
-// onStore runs a command on the store of a configuration.
-func onStore(cmd *cobra.Command, file string, work func(context.Context, *registry.Store) error) error {
-	cfg, err := loadConfig(file)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), storeTimeout)
-	defer cancel()
-	if e := cfg.GetEmbedded(); e != nil {
-		client, release, err := embedded.Use(ctx, e, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)))
-		if err != nil {
-			return err
-		}
-		defer release()
-		return work(ctx, registry.NewStore(client, e.GetPrefix()))
-	}
-	client, err := registry.Dial(cfg.GetEtcd())
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	return work(ctx, registry.NewStore(client, cfg.GetEtcd().GetPrefix()))
-}
-
-func newMachineCreate() *cobra.Command {
-	var file, kind, organization, application string
-	var system bool
-	var out output
-	c := &cobra.Command{
-		Use:   "create ID --kind host|client (--system | --organization ORG [--application APP])",
-		Short: "Create a machine and print its secret, which is shown this once",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.check(); err != nil {
-				return err
-			}
-			what, ok := registryv1.MachineKind_value["MACHINE_KIND_"+strings.ToUpper(kind)]
-			if !ok || what == 0 {
-				return fmt.Errorf("--kind %q: want host or client", kind)
-			}
-			p, err := participantOf(system, organization, application, args[0])
-			if err != nil {
-				return err
-			}
-			return onStore(cmd, file, func(ctx context.Context, s *registry.Store) error {
-				secret, err := s.CreateMachine(ctx, registryv1.MachineKind(what), p, args[0])
-				if err != nil {
-					return err
-				}
-				return printSecret(ctx, cmd.OutOrStdout(), &out, s, args[0], secret)
-			})
+	n := &noun[*identityv1.Machine]{
+		name: "machine", plural: "machines", arg: "ID", of: ofAnyone,
+		head:  []string{"ID", "KIND", "PARTICIPANT", "ROLES", "STATE", "CREATED", "SECRET CHANGED"},
+		brief: 4,
+		row: func(m *identityv1.Machine) []string {
+			v := viewOf(m)
+			return []string{v.ID, v.Kind, v.who(), strings.Join(v.Roles, ","), state(v.Disabled), v.CreatedAt, v.SecretChangedAt}
+		},
+		view: func(m *identityv1.Machine) any { return viewOf(m) },
+		ownerOf: func(ctx context.Context, at *identities, id string) (string, error) {
+			m, err := at.store.Machine(ctx, id)
+			return m.GetParticipant().GetOrganizationId(), err
 		},
 	}
-	configFlag(c, &file)
-	out.flag(c)
+	return group(&cobra.Command{
+		Use:   "machine",
+		Short: "Create, list, rotate, disable, enable and remove machines, and set their roles",
+		Long: "Machines are programs: clients call tools, hosts register services. They authenticate by an id and a secret, which is shown\n" +
+			"once. An organization keeps its own, whose ids begin with its name and a dot; the platform says whose by --organization.\n" +
+			"These commands need a role that grants identity.machines.write, or .read to list.\n\n" +
+			"With --config they work on the etcd that the registry's configuration names, beside a running registry or without one, and\n" +
+			"need no credentials but the access to it. So the first machine of an installation is made.",
+	}, createMachine(n),
+		n.list(func(ctx context.Context, r request, token string) ([]*identityv1.Machine, string, error) {
+			a, err := r.ListMachines(ctx, &identityv1.ListMachinesRequest{OrganizationId: r.organization, PageSize: pageSize, PageToken: token})
+			return a.GetMachines(), a.GetNextPageToken(), err
+		}),
+		n.change("rotate", "", "Give a machine a new secret and print it; the old one is worthless at once", "",
+			func(ctx context.Context, r request) (*identityv1.Machine, secret, error) {
+				a, err := r.RotateMachine(ctx, &identityv1.RotateMachineRequest{OrganizationId: r.organization, MachineId: r.id})
+				return a.GetMachine(), secret{"secret", a.GetSecret()}, err
+			}),
+		setMachineRoles(n),
+		n.disable("Switch a machine off", func(ctx context.Context, r request) error {
+			_, err := r.DisableMachine(ctx, &identityv1.DisableMachineRequest{OrganizationId: r.organization, MachineId: r.id})
+			return err
+		}),
+		n.enable(func(ctx context.Context, r request) error {
+			_, err := r.EnableMachine(ctx, &identityv1.EnableMachineRequest{OrganizationId: r.organization, MachineId: r.id})
+			return err
+		}),
+		n.remove("Remove a machine", func(ctx context.Context, r request) error {
+			_, err := r.RemoveMachine(ctx, &identityv1.RemoveMachineRequest{OrganizationId: r.organization, MachineId: r.id})
+			return err
+		}))
+}
+
+// machineKinds are what machines do, as the command line says it.
+var machineKinds = map[string]identityv1.MachineKind{
+	"host":   identityv1.MachineKind_MACHINE_KIND_HOST,
+	"client": identityv1.MachineKind_MACHINE_KIND_CLIENT,
+}
+
+const roleHelp = "a role of the machine: NAME for one of the platform, ORGANIZATION/NAME for one of the organization; may be repeated"
+
+func createMachine(n *noun[*identityv1.Machine]) *cobra.Command {
+	var kind, application string
+	var roles []string
+	c := n.create("--kind host|client [--system | --organization ORG] [--application APP] [--role ROLE...]",
+		"Creates a machine and prints its secret, which is shown this once. With --config the organization and the application are\n"+
+			"made where they are missing.",
+		func(ctx context.Context, r request) (*identityv1.Machine, secret, error) {
+			if r.store != nil {
+				if err := ensureOwner(ctx, r, application); err != nil {
+					return nil, secret{}, err
+				}
+			}
+			a, err := r.CreateMachine(ctx, &identityv1.CreateMachineRequest{
+				OrganizationId: r.organization, ApplicationId: application, MachineId: r.id, Kind: machineKinds[kind], Roles: roles,
+			})
+			return a.GetMachine(), secret{"secret", a.GetSecret()}, err
+		})
+	before(c, func(*cobra.Command, []string) error {
+		if machineKinds[kind] == 0 {
+			return fmt.Errorf("--kind %q: want host or client", kind)
+		}
+		return checkLabel("application", application)
+	})
 	f := c.Flags()
 	f.StringVar(&kind, "kind", "", "host, which registers services, or client, which calls tools")
 	_ = c.MarkFlagRequired("kind")
 	_ = c.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions([]string{"host", "client"}, cobra.ShellCompDirectiveNoFileComp))
-	f.BoolVar(&system, "system", false, "the machine is the platform's own")
-	f.StringVar(&organization, "organization", "", "the machine is this organization's")
 	f.StringVar(&application, "application", "", "the machine is this application's, of the organization")
-	c.MarkFlagsMutuallyExclusive("system", "organization")
+	f.StringArrayVar(&roles, "role", nil, roleHelp)
 	c.MarkFlagsMutuallyExclusive("system", "application")
 	return c
 }
 
-func participantOf(system bool, organization, application, id string) (*participant.Participant, error) {
-	switch {
-	case system:
-		return participant.System(id), nil
-	case organization != "" && application != "":
-		return participant.Application(organization, application, id), nil
-	case organization != "":
-		return participant.Organization(organization, id), nil
-	default:
-		return nil, errors.New("whose machine is it? say --system, or --organization and perhaps --application")
-	}
+func setMachineRoles(n *noun[*identityv1.Machine]) *cobra.Command {
+	var roles []string
+	var none bool
+	c := n.change("set-roles", "(--role ROLE... | --no-roles)", "Replace the roles of a machine", "",
+		func(ctx context.Context, r request) (*identityv1.Machine, secret, error) {
+			a, err := r.SetMachineRoles(ctx, &identityv1.SetMachineRolesRequest{OrganizationId: r.organization, MachineId: r.id, Roles: roles})
+			return a.GetMachine(), secret{}, err
+		})
+	c.Flags().StringArrayVar(&roles, "role", nil, roleHelp)
+	c.Flags().BoolVar(&none, "no-roles", false, "take all roles away")
+	c.MarkFlagsOneRequired("role", "no-roles")
+	c.MarkFlagsMutuallyExclusive("role", "no-roles")
+	return c
 }
 
-func printSecret(ctx context.Context, to io.Writer, out *output, s *registry.Store, id, secret string) error {
-	m, err := s.Machine(ctx, id)
-	if err != nil {
+// ensureOwner makes the organization and application of a first machine, where they are missing.
+func ensureOwner(ctx context.Context, r request, application string) error {
+	if r.organization == "" {
+		return nil
+	}
+	_, err := r.organizations.CreateOrganization(ctx, &identityv1.CreateOrganizationRequest{OrganizationId: r.organization})
+	if err = unlessThere(err); err != nil || application == "" {
 		return err
 	}
-	v := viewOf(m)
-	v.Secret = secret
-	return out.print(to, v, func(w io.Writer) {
-		table(w, []string{"ID", "KIND", "PARTICIPANT", "SECRET"}, [][]string{{v.ID, v.Kind, v.who(), v.Secret}})
-	})
-}
-
-func newMachineRotate() *cobra.Command {
-	var file string
-	var out output
-	c := &cobra.Command{
-		Use:   "rotate ID",
-		Short: "Give a machine a new secret and print it; the old one is worthless at once",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.check(); err != nil {
-				return err
-			}
-			return onStore(cmd, file, func(ctx context.Context, s *registry.Store) error {
-				secret, err := s.RotateMachine(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return printSecret(ctx, cmd.OutOrStdout(), &out, s, args[0], secret)
-			})
-		},
-	}
-	configFlag(c, &file)
-	out.flag(c)
-	return c
-}
-
-func newMachineDisable() *cobra.Command {
-	var file string
-	c := &cobra.Command{
-		Use:   "disable ID",
-		Short: "Switch a machine off",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return onStore(cmd, file, func(ctx context.Context, s *registry.Store) error {
-				if err := s.DisableMachine(ctx, args[0]); err != nil {
-					return err
-				}
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "machine %s is disabled\n", args[0])
-				return err
-			})
-		},
-	}
-	configFlag(c, &file)
-	return c
-}
-
-func newMachineList() *cobra.Command {
-	var file string
-	var out output
-	c := &cobra.Command{
-		Use:   "list",
-		Short: "List the machines",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := out.check(); err != nil {
-				return err
-			}
-			return onStore(cmd, file, func(ctx context.Context, s *registry.Store) error {
-				all, err := s.Machines(ctx)
-				if err != nil {
-					return err
-				}
-				views := make([]machineView, len(all))
-				var rows [][]string
-				for i, m := range all {
-					v := viewOf(m)
-					state := "enabled"
-					if v.Disabled {
-						state = "disabled"
-					}
-					views[i], rows = v, append(rows, []string{v.ID, v.Kind, v.who(), state, v.CreatedAt, v.SecretChangedAt})
-				}
-				return out.print(cmd.OutOrStdout(), map[string]any{"machines": views}, func(w io.Writer) {
-					table(w, []string{"ID", "KIND", "PARTICIPANT", "STATE", "CREATED", "SECRET CHANGED"}, rows)
-				})
-			})
-		},
-	}
-	configFlag(c, &file)
-	out.flag(c)
-	return c
+	_, err = r.CreateApplication(ctx, &identityv1.CreateApplicationRequest{OrganizationId: r.organization, ApplicationId: application})
+	return unlessThere(err)
 }

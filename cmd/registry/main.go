@@ -5,7 +5,8 @@
 //	registry describe tool NAME
 //	registry register --descriptor-set set.binpb --address host:port --zone Z --expose pkg.Service/Method
 //	registry name ZONE~SERVICE/METHOD
-//	registry machine create|rotate|disable|list --config registry.yaml
+//	registry organization|application|user|machine|delegate|role create|list|disable|enable|remove …
+//	registry key list|rotate
 package main
 
 import (

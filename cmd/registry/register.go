@@ -42,7 +42,7 @@ func newRegister() *cobra.Command {
 			if ttl != 0 {
 				req.Ttl = durationpb.New(ttl)
 			}
-			client, done, err := conn.dial()
+			client, done, err := conn.registry()
 			if err != nil {
 				return err
 			}

@@ -22,7 +22,8 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newServe(), newGet(), newDescribe(), newRegister(), newName(), newMachine())
+	root.AddCommand(newServe(), newGet(), newDescribe(), newRegister(), newName(),
+		newOrganization(), newApplication(), newUser(), newMachine(), newDelegate(), newRole(), newKey())
 	return root
 }
 

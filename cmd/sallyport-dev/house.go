@@ -119,8 +119,8 @@ func (h *house) start(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, ordersListener.Close(), projectsListener.Close())
 	}
-	if err := ensureMachines(ctx, registry.NewStore(etcd, ""), h.description); err != nil {
-		return errors.Join(fmt.Errorf("create machines: %w", err), ordersListener.Close(), projectsListener.Close())
+	if err := ensureIdentities(ctx, registry.NewStore(etcd, ""), h.description); err != nil {
+		return errors.Join(fmt.Errorf("create identities: %w", err), ordersListener.Close(), projectsListener.Close())
 	}
 	if err := h.startServices(ctx, ordersListener, projectsListener); err != nil {
 		return err
@@ -152,8 +152,7 @@ func (h *house) addresses(grpc string, orders, projects net.Listener) []*configv
 	own := append([]uint32{portOf(orders.Addr().String())}, convert(h.flags.allowPorts)...)
 	return []*configv1.ZoneAddresses{
 		loopback("system-api", portOf(grpc)),
-		loopback("management-api", portOf(grpc)),
-		loopback(projectsZone, portOf(projects.Addr().String())),
+		loopback(projectsZone, portOf(projects.Addr().String()), portOf(grpc)), // and the registry's identity service
 		loopback(ordersZone, own...),
 	}
 }
@@ -272,6 +271,8 @@ func (h *house) startEdge(ctx context.Context, etcd *clientv3.Client, addresses 
 		PageSize:  h.flags.pageSize,
 		BaseUrl:   url,
 		Addresses: addresses,
+		// Tokens for the asking, beside secrets.
+		AuthorizationServer: new(configv1.AuthorizationServer),
 	}))
 	if err != nil {
 		return errors.Join(err, listener.Close())
@@ -280,7 +281,7 @@ func (h *house) startEdge(ctx context.Context, etcd *clientv3.Client, addresses 
 		defer e.Close()
 		return edge.Serve(ctx, listener, e, nil, h.logger)
 	})
-	h.description.MCPURL = url + "/mcp"
+	h.description.MCPURL, h.description.TokenURL = url+"/mcp", url+"/api/auth/oauth/token"
 	return h.awaitTools(ctx)
 }
 

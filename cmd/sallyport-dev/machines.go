@@ -23,6 +23,7 @@ type machine struct {
 // description is dev.json.
 type description struct {
 	MCPURL           string `json:"mcp_url"`
+	TokenURL         string `json:"token_url"`
 	RegistryRESTURL  string `json:"registry_rest_url"`
 	RegistryGRPCAddr string `json:"registry_grpc_addr"`
 	Machines         struct {
@@ -35,6 +36,9 @@ type description struct {
 		Platform     machine `json:"platform"`
 		Organization machine `json:"organization"`
 	} `json:"hosts"`
+	Users struct {
+		Ada user `json:"ada"`
+	} `json:"users"`
 }
 
 const (
@@ -42,6 +46,9 @@ const (
 	application  = "orders-app"
 	ordersZone   = "app.acme-org.orders-app"
 	projectsZone = "management-api"
+
+	systemMachine       = "dev-system"
+	organizationMachine = "dev-organization"
 )
 
 // ensureMachines makes the machines that a description names: those whose secret it knows are kept, the others are
@@ -53,9 +60,9 @@ func ensureMachines(ctx context.Context, store *registry.Store, d *description) 
 		kind registryv1.MachineKind
 		who  *participant.Participant
 	}{
-		{&d.Machines.System, "dev-system", registryv1.MachineKind_MACHINE_KIND_CLIENT, participant.System("dev-system")},
-		{&d.Machines.Organization, "dev-organization", registryv1.MachineKind_MACHINE_KIND_CLIENT,
-			participant.Organization(organization, "dev-organization")},
+		{&d.Machines.System, systemMachine, registryv1.MachineKind_MACHINE_KIND_CLIENT, participant.System(systemMachine)},
+		{&d.Machines.Organization, organizationMachine, registryv1.MachineKind_MACHINE_KIND_CLIENT,
+			participant.Organization(organization, organizationMachine)},
 		{&d.Machines.Application, "dev-application", registryv1.MachineKind_MACHINE_KIND_CLIENT,
 			participant.Application(organization, application, "dev-application")},
 		{&d.Hosts.Platform, "dev-host-platform", registryv1.MachineKind_MACHINE_KIND_HOST, participant.System("dev-host-platform")},
@@ -115,9 +122,12 @@ func (d *description) write(dir string) error {
 	for name, m := range map[string]machine{
 		"system": d.Machines.System, "organization": d.Machines.Organization, "application": d.Machines.Application,
 	} {
-		files[name+".headers"] = fmt.Sprintf("clientId: %s\nclientSecret: %s\n", m.ClientID, m.ClientSecret)
+		files[name+".headers"] = headers(m.ClientID, m.ClientSecret)
 		files[name+".env"] = d.environment(m)
 	}
+	ada := d.Users.Ada
+	files["ada-organization.headers"] = headers(ada.Email, ada.Password, "organizationId", ada.Organization)
+	files["ada-application.headers"] = headers(ada.Email, ada.Password, "organizationId", ada.Organization, "applicationId", application)
 	files["host-platform.env"] = d.environment(d.Hosts.Platform)
 	files["host-organization.env"] = d.environment(d.Hosts.Organization)
 	for name, text := range files {
