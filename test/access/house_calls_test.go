@@ -3,6 +3,7 @@ package access_test
 import (
 	"bufio"
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -86,9 +87,21 @@ func toolCall(version, name, arguments, meta string) (body string, lines []strin
 	body, lines = request(version, "tools/call", `"name":`+name+`,"arguments":`+arguments, meta)
 	var text string
 	if version == version20260728 && json.Unmarshal([]byte(name), &text) == nil {
-		lines = append(lines, "Mcp-Name: "+text)
+		lines = append(lines, "Mcp-Name: "+headerText(text))
 	}
 	return body, lines
+}
+
+// headerText is how a client writes a tool's name into a header: as it is, or encoded where a header could not carry it.
+func headerText(text string) string {
+	plain := text != "" && strings.Trim(text, " \t") == text
+	for i := range len(text) {
+		plain = plain && ' ' <= text[i] && text[i] <= '~'
+	}
+	if plain {
+		return text
+	}
+	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?="
 }
 
 // post sends a body with these header lines to the edge.

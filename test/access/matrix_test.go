@@ -227,11 +227,14 @@ func (c caller) store(n int) (stored, []proto.Message) {
 		s.name = "delegate:" + s.name
 		user.Disabled = c.off == ownerOff
 		return s, []proto.Message{user, &identityv1.StoredDelegate{
-			Id: s.name, OrganizationId: organization, OwnerEmail: email, ApplicationId: application, ClientId: "https://client.example.com/" + s.name,
+			Id: s.name, OrganizationId: organization, OwnerEmail: email, ApplicationId: application, ClientId: clientOf(s.name),
 			ClientName: "A client", Disabled: c.off == selfOff,
 		}}
 	}
 }
+
+// clientOf is the OAuth client of a delegate.
+func clientOf(delegate string) string { return "https://client.example.com/" + delegate }
 
 // sender is how the caller makes requests.
 func (s stored) sender(y *yard, r row) sender {
@@ -245,7 +248,11 @@ func (s stored) sender(y *yard, r row) sender {
 	if s.holder == aUser {
 		secret = thePassword
 	}
-	token := func(k tokenKey) string { return k.token(claims(s.name, "a-client", s.scope())) }
+	client := s.name
+	if s.holder == aDelegate {
+		client = clientOf(s.name)
+	}
+	token := func(k tokenKey) string { return k.token(claims(s.name, client, s.scope())) }
 	switch r.caller.credential {
 	case bySecretOrPassword:
 		to.lines = bySecret(s.name, secret, scope...)
@@ -301,7 +308,7 @@ func (m *matrix) compare(t *testing.T, r row, s stored) {
 		who.id = s.name
 		if s.holder == aDelegate {
 			who.owner = strings.TrimPrefix(s.name, "delegate:") + "@example.com"
-			who.client = "https://client.example.com/" + s.name
+			who.client = clientOf(s.name)
 		}
 	}
 	from := s.sender(m.yard, r)

@@ -195,7 +195,8 @@ func admit(c caller, w world, s setting) (identity, bool) {
 		return identity{}, false
 	}
 	for _, r := range c.roles {
-		if _, stored := storedRoles[r]; stored {
+		whose, _, ofOrganization := strings.Cut(r, "/")
+		if _, stored := storedRoles[r]; stored && (!ofOrganization || organization == "" || whose == organization) {
 			who.roles = append(who.roles, r)
 		}
 	}
