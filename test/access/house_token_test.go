@@ -69,7 +69,12 @@ func (k tokenKey) token(c members) string { return k.sign(k.header(), c) }
 // sign makes a compact JWS with Ed25519, whatever the header says.
 func (k tokenKey) sign(header, claims members) string {
 	input := signingInput(header, claims)
-	return input + "." + b64(ed25519.Sign(ed25519.NewKeyFromSeed(k.seed), []byte(input)))
+	return input + "." + k.signature(input)
+}
+
+// signature signs any text.
+func (k tokenKey) signature(input string) string {
+	return b64(ed25519.Sign(ed25519.NewKeyFromSeed(k.seed), []byte(input)))
 }
 
 // signHMAC makes a compact JWS with HMAC-SHA-256 under any bytes.
