@@ -36,17 +36,19 @@ tools/node_modules/.stamp: tools/package.json tools/package-lock.json
 test/conformance/node_modules/.stamp: test/conformance/package.json test/conformance/package-lock.json
 	@cd test/conformance && npm ci --ignore-scripts --no-progress --loglevel=error >&2 && touch node_modules/.stamp
 
-# The vendors' SDKs that judge the dialects need that newer Node as well. Without npm their test says so and is skipped.
-test/dialects/vendors/node_modules/.stamp: test/dialects/vendors/package.json test/dialects/vendors/package-lock.json
+# The vendors' SDKs that judge the dialects, and the service of docs/assertions.md, need that newer Node as well. Without
+# npm their tests say so and are skipped.
+NODE_TESTS := test/dialects/vendors/node_modules/.stamp test/assertions/node_modules/.stamp
+$(NODE_TESTS): %/node_modules/.stamp: %/package.json %/package-lock.json
 	@if command -v npm >/dev/null; then \
-	  (cd test/dialects/vendors && npm ci --ignore-scripts --no-progress --loglevel=error >&2) && touch $@; \
+	  (cd $* && npm ci --ignore-scripts --no-progress --loglevel=error >&2) && touch $@; \
 	elif [ -n "$$CI" ]; then echo "npm is not installed: CI needs it" >&2; exit 1; \
-	else echo "SKIP: npm is not installed, so the vendors' SDKs do not judge the dialects" >&2; fi
+	else echo "SKIP: npm is not installed, so the tests in $* are skipped" >&2; fi
 
 conformance: test/conformance/node_modules/.stamp ## run the official MCP conformance suite
 	@go run ./test/conformance
 
-test: tools/node_modules/.stamp test/dialects/vendors/node_modules/.stamp ## run the tests
+test: tools/node_modules/.stamp $(NODE_TESTS) ## run the tests
 	$(GOTESTSUM) --format pkgname --format-hide-empty-pkg -- $(TESTFLAGS) $(PACKAGES)
 
 race: ## run the tests of the packages that share state under the race detector

@@ -47,11 +47,10 @@ func (c *callers) stream(server any, stream grpc.ServerStream, info *grpc.Stream
 }
 
 func (c *callers) verify(ctx context.Context, fullMethod string) (context.Context, error) {
-	service := serviceOf(fullMethod)
-	if infrastructure(service) {
+	if open(fullMethod) {
 		return ctx, nil
 	}
-	p, err := c.asserted(ctx, service, fullMethod)
+	p, err := c.asserted(ctx, serviceOf(fullMethod), fullMethod)
 	if err != nil {
 		level := slog.LevelInfo
 		if !errors.Is(err, assertion.ErrInvalid) {
@@ -91,8 +90,8 @@ func (c *callers) audience(service string) (string, error) {
 	return audience, nil
 }
 
-// serviceOf takes the service out of `/package.Service/Method`.
+// serviceOf takes the service out of `/package.Service/Method`, at the last slash, as gRPC does.
 func serviceOf(fullMethod string) string {
-	service, _, _ := strings.Cut(strings.TrimPrefix(fullMethod, "/"), "/")
-	return service
+	fullMethod = strings.TrimPrefix(fullMethod, "/")
+	return fullMethod[:max(0, strings.LastIndexByte(fullMethod, '/'))]
 }

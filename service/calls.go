@@ -56,7 +56,7 @@ func (c *calls) wait(ctx context.Context) error {
 }
 
 func (c *calls) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	if infrastructure(serviceOf(info.FullMethod)) {
+	if open(info.FullMethod) {
 		return next(ctx, request)
 	}
 	c.begin()
@@ -66,7 +66,7 @@ func (c *calls) unary(ctx context.Context, request any, info *grpc.UnaryServerIn
 
 func (c *calls) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	// A health watch lasts as long as its watcher likes: nobody waits for it.
-	if infrastructure(serviceOf(info.FullMethod)) {
+	if open(info.FullMethod) {
 		return next(server, stream)
 	}
 	c.begin()

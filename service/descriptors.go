@@ -14,10 +14,26 @@ import (
 	"github.com/sallyport-dev/sallyport/comments"
 )
 
-// infrastructure says whether a service belongs to gRPC itself: it is not registered, and who calls it is not asked.
-// The names are gRPC's own, in all their versions.
+// infrastructure says whether a service belongs to gRPC itself and is not registered. The names are gRPC's own.
 func infrastructure(service string) bool {
-	return strings.HasPrefix(service, "grpc.health.") || strings.HasPrefix(service, "grpc.reflection.")
+	switch service {
+	case "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection":
+		return true
+	default:
+		return false
+	}
+}
+
+// open says whether who calls a method is not asked. These are whole names: of a method that only begins like one of
+// them, a server with a handler for unknown methods may make anything.
+func open(fullMethod string) bool {
+	switch fullMethod {
+	case "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/List", "/grpc.health.v1.Health/Watch",
+		"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo":
+		return true
+	default:
+		return false
+	}
 }
 
 // servedBy finds the descriptors of what a server serves, in order of their names.

@@ -70,8 +70,9 @@ func (l layout) applications(organization string) string {
 	return string(l) + "identities/applications/" + segment(organization) + "/"
 }
 func (l layout) application(organization, id string) string { return l.applications(organization) + id }
+func (l layout) allUsers() string                           { return string(l) + "identities/users/" }
 func (l layout) users(organization string) string {
-	return string(l) + "identities/users/" + segment(organization) + "/"
+	return l.allUsers() + segment(organization) + "/"
 }
 func (l layout) user(organization, email string) string { return l.users(organization) + email }
 func (l layout) roles(organization string) string {
@@ -80,9 +81,17 @@ func (l layout) roles(organization string) string {
 func (l layout) role(organization, name string) string { return l.roles(organization) + name }
 func (l layout) delegates() string                     { return string(l) + "identities/delegates/" }
 func (l layout) delegate(id string) string             { return l.delegates() + id }
-func (l layout) tokenKeys() string                     { return string(l) + "keys/token/" }
-func (l layout) tokenKey(kid string) string            { return l.tokenKeys() + kid }
-func (l layout) instances() string                     { return string(l) + "instances/" }
+
+// delegatesOf is where a user's delegates are found by grant and client. Nobody watches it.
+func (l layout) delegatesOf(organization, email string) string {
+	return string(l) + "delegates/" + segment(organization) + "/" + email + "/"
+}
+
+// built is the marker of what the first registry makes once.
+func (l layout) built(what string) string   { return string(l) + "built-in/" + what }
+func (l layout) tokenKeys() string          { return string(l) + "keys/token/" }
+func (l layout) tokenKey(kid string) string { return l.tokenKeys() + kid }
+func (l layout) instances() string          { return string(l) + "instances/" }
 func (l layout) instance(k Key, id string) string {
 	return l.instances() + segment(k.Zone) + "/" + k.Service + "/" + id
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -362,10 +363,15 @@ func replaceKey[K signingKey](keys []K, kid string, key K) []K {
 		list = append(list, key)
 	}
 	slices.SortFunc(list, func(a, b K) int {
-		if c := b.GetCreatedAt().AsTime().Compare(a.GetCreatedAt().AsTime()); c != 0 {
-			return c
-		}
-		return strings.Compare(b.GetKid(), a.GetKid())
+		return newerFirst(a.GetCreatedAt().AsTime(), a.GetKid(), b.GetCreatedAt().AsTime(), b.GetKid())
 	})
 	return list
+}
+
+// newerFirst orders signing keys. Everybody must agree which is the newest, also of two that were made at once.
+func newerFirst(made time.Time, kid string, otherMade time.Time, otherKid string) int {
+	if c := otherMade.Compare(made); c != 0 {
+		return c
+	}
+	return strings.Compare(otherKid, kid)
 }

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { stack.Main(m) }
 
 // pages are tested one after the other: `make run` listens on fixed ports.
 var pages = []string{"README.md", "docs/mcp-hosts.md", "docs/service-teams.md", "docs/your-proto.md", "docs/refusals.md",
-	"docs/platform-teams.md", "docs/dialects.md"}
+	"docs/platform-teams.md", "docs/dialects.md", "docs/assertions.md"}
 
 func TestDocs_everyCommandAndSnippetWorks(t *testing.T) {
 	for _, page := range pages {

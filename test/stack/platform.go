@@ -21,6 +21,8 @@ type Platform struct {
 	Edge     *Process
 	// GRPC is the address of the registry's gRPC API, REST the base URL of its REST API, MCP the edge's endpoint.
 	GRPC, REST, MCP string
+	// Etcd is the base URL of the registry's etcd.
+	Etcd string
 	// RegistryConfig and EdgeConfig are the paths of the files.
 	RegistryConfig, EdgeConfig string
 }
@@ -33,13 +35,13 @@ func NewPlatform(t testing.TB, addresses string) *Platform {
 		GRPC: FreeAddress(t), RegistryConfig: filepath.Join(dir, "registry.yaml"), EdgeConfig: filepath.Join(dir, "edge.yaml"),
 	}
 	rest, listen, etcd := FreeAddress(t), FreeAddress(t), FreeAddress(t)
-	p.REST, p.MCP = "http://"+rest, "http://"+listen+"/mcp"
+	p.REST, p.MCP, p.Etcd = "http://"+rest, "http://"+listen+"/mcp", "http://"+etcd
 	_, etcdPort, _ := net.SplitHostPort(etcd)
 	WriteFile(t, p.RegistryConfig, fmt.Sprintf(
 		"embedded:\n  data_dir: %s\n  client_port: %s\ndefault_ttl: 2s\ngrpc_listen: %s\nrest_listen: %s\naddresses:\n%s",
 		filepath.Join(dir, "etcd"), etcdPort, p.GRPC, rest, addresses))
 	WriteFile(t, p.EdgeConfig, fmt.Sprintf(
-		"etcd:\n  endpoints: [\"http://%s\"]\nlistener:\n  address: %s\naddresses:\n%s", etcd, listen, addresses))
+		"etcd:\n  endpoints: [%q]\nlistener:\n  address: %s\naddresses:\n%s", p.Etcd, listen, addresses))
 	p.StartRegistry(t)
 	p.StartEdge(t)
 	return p

@@ -75,14 +75,15 @@ func Audience(zone, service string) string {
 	return participant.QualifiedName(zone, service)
 }
 
-// EncodeKey gives the public half of a signing key in the form in which the registry publishes it.
+// EncodeKey gives the public half of a signing key in the form in which the registry publishes it: a JSON Web Key that
+// says what it is for, so that clients which choose keys by `alg` or `use` find it.
 func EncodeKey(kid string, seed []byte) (*registryv1.AssertionKey, error) {
 	if err := checkKey(kid, seed); err != nil {
 		return nil, err
 	}
 	public := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
 	return &registryv1.AssertionKey{
-		Kid: kid, Kty: "OKP", Crv: "Ed25519", X: base64.RawURLEncoding.EncodeToString(public),
+		Kid: kid, Kty: "OKP", Crv: "Ed25519", X: base64.RawURLEncoding.EncodeToString(public), Use: "sig", Alg: "EdDSA",
 	}, nil
 }
 

@@ -385,6 +385,10 @@ func TestKeys(t *testing.T) {
 	if err != nil || !decoded.Equal(public(seed)) {
 		t.Errorf("there and back: %v, %v", decoded, err)
 	}
+	// Clients of key sets choose by these (RFC 7517, 4.2 and 4.4).
+	if key.GetUse() != "sig" || key.GetAlg() != "EdDSA" {
+		t.Errorf("the key is for %q by %q", key.GetUse(), key.GetAlg())
+	}
 	// RFC 8037, appendix A.1 and A.2.
 	rfc, _ := base64.RawURLEncoding.DecodeString("nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A")
 	if key, err := assertion.EncodeKey("rfc", rfc); err != nil || key.GetX() != "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" {

@@ -28,15 +28,17 @@
 //     latter is how a process that runs everything, as sallyport-dev does, lets application zones use its own ports on
 //     loopback without opening whatever else listens there;
 //   - addresses that stand for an IPv4 address (NAT64, 6to4, Teredo) by such a range, if the IPv4 address inside is
-//     not itself special or impossible.
+//     not itself special or impossible, nor etcd's.
 //
 // Nothing admits the unspecified address (dialling it reaches loopback), multicast, broadcast and reserved addresses,
 // addresses with an IPv6 scope, and etcd's endpoints. An IPv4 address mapped into IPv6 is the IPv4 address.
 package address
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -49,6 +51,7 @@ import (
 type Policy struct {
 	entries []entry
 	etcd    []endpoint
+	lookup  func(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
 // entry is one ZoneAddresses, parsed.
@@ -64,7 +67,7 @@ type entry struct {
 // admits them. An error names the entry and what is wrong with it: a zone, range, name or port that is not spelled as
 // one, or a range over special addresses that the entry cannot admit.
 func New(zones []*configv1.ZoneAddresses, etcd ...string) (*Policy, error) {
-	p := &Policy{}
+	p := &Policy{lookup: net.DefaultResolver.LookupNetIP}
 	var problems []error
 	for i, z := range zones {
 		e, err := parseEntry(z)
@@ -221,7 +224,7 @@ func (p *Policy) CheckRegister(zone, address string) error {
 	if metadataNames[host] {
 		return refuse("it is the name of a cloud's metadata service")
 	}
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") { // RFC 6761: it means loopback and nothing else
+	if loopbackName(host) {
 		return p.CheckDial(zone, netip.AddrFrom4([4]byte{127, 0, 0, 1}), host, port)
 	}
 	why := ""
@@ -264,9 +267,12 @@ func (p *Policy) CheckDial(zone string, ip netip.Addr, host string, port uint16)
 	if p.isEtcd(ip, port) || name != "" && p.isEtcdName(name, port) {
 		return refuse("it is an endpoint of the installation's etcd, which nothing admits")
 	}
-	if b.class == translated {
-		if inner := classify(embedded(ip)); inner.class != public && inner.class != private {
+	for _, v4 := range embedded(ip, b.class) {
+		if inner := classify(v4); inner.class != public && inner.class != private {
 			return refuse("it stands for " + inner.what)
+		}
+		if p.isEtcd(v4, port) {
+			return refuse("it stands for an endpoint of the installation's etcd, which nothing admits")
 		}
 	}
 	why := ""

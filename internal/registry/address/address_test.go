@@ -107,6 +107,18 @@ func TestCheckRegister(t *testing.T) {
 		{"6to4 of loopback", []*configv1.ZoneAddresses{za(app, list("2002::/16"), nil)}, app, "[2002:7f00:1::1]:80", "stands for a loopback"},
 		{"Teredo of loopback", []*configv1.ZoneAddresses{za(app, list("2001::/32"), nil)}, app, "[2001:0:1::80ff:fffe]:80", "stands for a loopback"},
 
+		{"local NAT64 is in no wide range", []*configv1.ZoneAddresses{everything}, app, "[64:ff9b:1::808:808]:80", "local NAT64"},
+		{"local NAT64 by its own range", []*configv1.ZoneAddresses{za(app, list("64:ff9b:1::/48"), nil)}, app, "[64:ff9b:1::808:808]:80", ""},
+		{"local NAT64 of metadata", []*configv1.ZoneAddresses{za(app, list("64:ff9b:1::/48"), nil)}, app, "[64:ff9b:1::a9fe:a9fe]:80", "stands for a cloud's metadata"},
+		{"local NAT64 of metadata, 48 bits", []*configv1.ZoneAddresses{za(app, list("64:ff9b:1::/48"), nil)}, app, "[64:ff9b:1:a9fe:a9:fe00::]:80", "stands for a cloud's metadata"},
+		{"local NAT64 of metadata, 56 bits", []*configv1.ZoneAddresses{za(app, list("64:ff9b:1::/48"), nil)}, app, "[64:ff9b:1:22a9:fe:a9fe::]:80", "stands for a cloud's metadata"},
+		{"local NAT64 of loopback, 64 bits", []*configv1.ZoneAddresses{za(app, list("64:ff9b:1::/48"), nil)}, app, "[64:ff9b:1:22:7f:0:100::]:80", "stands for a loopback"},
+		{"local NAT64 of a public address, 48 bits", []*configv1.ZoneAddresses{za(app, list("64:ff9b:1::/48"), nil)}, app, "[64:ff9b:1:808:8:800::]:80", ""},
+		{"local NAT64 of a public address, 64 bits", []*configv1.ZoneAddresses{za(app, list("64:ff9b:1::/48"), nil)}, app, "[64:ff9b:1:0:8:808:800::]:80", ""},
+		{"ISATAP of a public address", nil, app, "[2600::5efe:808:808]:80", ""},
+		{"ISATAP of metadata", nil, app, "[2600::5efe:a9fe:a9fe]:80", "stands for a cloud's metadata"},
+		{"ISATAP of loopback, marked as global", []*configv1.ZoneAddresses{everything}, app, "[fd12::200:5efe:7f00:1]:80", "stands for a loopback"},
+
 		{"never: unspecified", []*configv1.ZoneAddresses{everything, system}, "system-api", "0.0.0.0:80", "nothing admits"},
 		{"never: unspecified IPv6", []*configv1.ZoneAddresses{everything}, app, "[::]:80", "nothing admits"},
 		{"never: multicast", []*configv1.ZoneAddresses{everything}, app, "224.0.0.1:80", "multicast"},
@@ -118,6 +130,12 @@ func TestCheckRegister(t *testing.T) {
 
 		{"name of a metadata service", []*configv1.ZoneAddresses{everything}, app, "metadata.google.internal:80", "metadata"},
 		{"sub-domain of localhost", []*configv1.ZoneAddresses{everything}, app, "x.localhost:80", "a loopback address"},
+
+		{"localhost with a domain", nil, app, "localhost.localdomain:80", "a loopback address"},
+		{"localhost of IPv6", nil, app, "ip6-localhost:80", "a loopback address"},
+		{"loopback of IPv6", nil, app, "IP6-Loopback.:80", "a loopback address"},
+		{"localhost of IPv6 with a domain", nil, app, "localhost6.localdomain6:80", "a loopback address"},
+		{"a name that begins like it", nil, app, "localhost.example.com:80", ""},
 
 		{"no port", nil, app, "a.example.com", "want host:port"},
 		{"port zero", nil, app, "a.example.com:0", "between 1 and 65535"},
@@ -198,7 +216,7 @@ func TestEtcdIsNeverAdmitted(t *testing.T) {
 	t.Parallel()
 	p := mustNew(t, []*configv1.ZoneAddresses{
 		za("*", list("127.0.0.0/8", "::1/128"), nil, 2379, 9001), za("system-api", list("127.0.0.0/8", "::1/128", "10.0.0.0/8"), nil),
-		za("", nil, nil),
+		za("", nil, nil), za(app+".nat", list("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16"), nil),
 	}, "http://127.0.0.1:2379", "https://etcd.internal.example", "10.0.0.7:2380", "http://localhost:2381", "unix:///run/etcd.sock", "http://[::]:2382")
 	for _, test := range []struct {
 		name, zone, address string
@@ -215,6 +233,10 @@ func TestEtcdIsNeverAdmitted(t *testing.T) {
 		{"listed as host:port", "system-api", "10.0.0.7:2380", false},
 		{"listed as localhost", "system-api", "127.0.0.1:2381", false},
 		{"listed as every address", "system-api", "127.0.0.1:2382", false},
+		{"behind NAT64", app + ".nat", "[64:ff9b::a00:7]:2380", false},
+		{"behind a local NAT64", app + ".nat", "[64:ff9b:1::a00:7]:2380", false},
+		{"behind 6to4", app + ".nat", "[2002:a00:7::1]:2380", false},
+		{"another one behind NAT64", app + ".nat", "[64:ff9b::a00:8]:2380", true},
 		{"another port", "system-api", "127.0.0.1:9001", true},
 		{"another address", "system-api", "10.0.0.8:2380", true},
 	} {

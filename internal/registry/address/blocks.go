@@ -2,6 +2,8 @@ package address
 
 import (
 	"net/netip"
+	"slices"
+	"strings"
 )
 
 // class says how an address is admitted; see the package comment.
@@ -80,6 +82,7 @@ var blocks = []block{
 	{translated, "an IPv4 address behind NAT64", must("64:ff9b::/96")},
 	{translated, "an IPv4 address behind 6to4", must("2002::/16")},
 	{translated, "an IPv4 address behind Teredo", must("2001::/32")},
+	{translated, "an IPv4 address behind a local NAT64", localNAT64},
 	{never, "an address of the discard block", must("100::/64")},
 	{never, "an IPv4-compatible address", must("::/96")},
 
@@ -95,7 +98,6 @@ var blocks = []block{
 	{private, "an address for benchmarks", must("198.18.0.0/15")},
 	{private, "a unique local address", must("fc00::/7")},
 	{private, "a site-local address", must("fec0::/10")},
-	{private, "an address behind a local NAT64", must("64:ff9b:1::/48")},
 	{private, "an address for benchmarks", must("2001:2::/48")},
 	{private, "an address for documentation", must("2001:db8::/32")},
 	{private, "an address for documentation", must("3fff::/20")},
@@ -128,16 +130,45 @@ func blockOf(r netip.Prefix) (block, bool) {
 	return block{}, false
 }
 
-// embedded gives the IPv4 address that a translated address stands for.
-func embedded(ip netip.Addr) netip.Addr {
+// localNAT64 is the prefix of translators within a site, which cut it as they like (RFC 8215).
+var localNAT64 = must("64:ff9b:1::/48")
+
+// embedded gives the IPv4 addresses that an address stands for, or may stand for.
+func embedded(ip netip.Addr, class class) []netip.Addr {
+	if !ip.Is6() {
+		return nil
+	}
 	b := ip.As16()
+	at := func(i, j, k, l int) netip.Addr { return netip.AddrFrom4([4]byte{b[i], b[j], b[k], b[l]}) }
 	switch {
+	case class != translated:
+		// ISATAP (RFC 5214) has its mark in the interface's half, behind any prefix.
+		if (b[8] == 0 || b[8] == 2) && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe {
+			return []netip.Addr{at(12, 13, 14, 15)}
+		}
+		return nil
 	case b[0] == 0x20 && b[1] == 0x02: // 6to4: after the prefix
-		return netip.AddrFrom4([4]byte(b[2:6]))
+		return []netip.Addr{at(2, 3, 4, 5)}
 	case b[0] == 0x20: // Teredo: the client's, inverted, at the end
-		return netip.AddrFrom4([4]byte{^b[12], ^b[13], ^b[14], ^b[15]})
-	default: // NAT64: at the end
-		return netip.AddrFrom4([4]byte(b[12:16]))
+		return []netip.Addr{netip.AddrFrom4([4]byte{^b[12], ^b[13], ^b[14], ^b[15]})}
+	case localNAT64.Contains(ip) && b[13] == 0 && b[14] == 0 && b[15] == 0: // RFC 6052, 2.2: prefixes of 48, 56 and 64 bits
+		// Which of them it is cannot be seen, but for readings that are no address at all.
+		return slices.DeleteFunc([]netip.Addr{at(6, 7, 9, 10), at(7, 9, 10, 11), at(9, 10, 11, 12)},
+			func(v4 netip.Addr) bool { return classify(v4).class == never })
+	default: // NAT64 with a prefix of 96 bits: at the end
+		return []netip.Addr{at(12, 13, 14, 15)}
+	}
+}
+
+// loopbackName reports whether a canonical name means loopback and nothing else: those of RFC 6761, and those that the
+// hosts files of distributions have.
+func loopbackName(name string) bool {
+	name = strings.TrimSuffix(name, ".localdomain")
+	switch name {
+	case "localhost", "localhost4", "localhost6", "localhost4.localdomain4", "localhost6.localdomain6", "ip6-localhost", "ip6-loopback":
+		return true
+	default:
+		return strings.HasSuffix(name, ".localhost")
 	}
 }
 

@@ -81,8 +81,8 @@ func parseEndpoint(raw string) (endpoint, error) {
 	return e, nil
 }
 
-// isEtcd reports whether ip and port are an endpoint of etcd. All loopback addresses count as one, since a process that
-// listens on one of them usually answers on others.
+// isEtcd reports whether ip and port are an endpoint of etcd. All loopback addresses and all addresses of this machine
+// count as one that is on loopback, since a process that listens there usually answers on others.
 func (p *Policy) isEtcd(ip netip.Addr, port uint16) bool {
 	for _, e := range p.etcd {
 		if e.port != port || port == 0 {
@@ -90,11 +90,25 @@ func (p *Policy) isEtcd(ip netip.Addr, port uint16) bool {
 		}
 		switch {
 		case e.host == "":
-			if e.ip == ip || ip.IsLoopback() && (e.ip.IsLoopback() || e.ip.IsUnspecified()) {
+			here := e.ip.IsLoopback() || e.ip.IsUnspecified()
+			if e.ip == ip || here && (ip.IsLoopback() || isOwn(ip)) {
 				return true
 			}
-		case resolvesTo(e.host, ip):
+		case p.resolvesTo(e.host, ip):
 			return true
+		}
+	}
+	return false
+}
+
+// isOwn reports whether an interface of this machine has the address.
+func isOwn(ip netip.Addr) bool {
+	all, _ := net.InterfaceAddrs()
+	for _, a := range all {
+		if n, ok := a.(*net.IPNet); ok {
+			if own, ok := netip.AddrFromSlice(n.IP); ok && own.Unmap() == ip {
+				return true
+			}
 		}
 	}
 	return false
@@ -110,11 +124,16 @@ func (p *Policy) isEtcdName(name string, port uint16) bool {
 }
 
 // resolvesTo looks etcd's name up. It happens for the port of etcd alone, where a connection is about to be made or an
-// address to be registered, and not on the path of a call. A name that does not resolve leads nowhere.
-func resolvesTo(name string, ip netip.Addr) bool {
+// address to be registered, and not on the path of a call. A name that does not exist leads nowhere; one that cannot be
+// looked up may lead to ip for all that is known, and so it does.
+func (p *Policy) resolvesTo(name string, ip netip.Addr) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	found, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	found, err := p.lookup(ctx, "ip", name)
+	if err != nil {
+		var failed *net.DNSError
+		return !errors.As(err, &failed) || !failed.IsNotFound
+	}
 	for _, f := range found {
 		if f.Unmap() == ip {
 			return true

@@ -12,13 +12,14 @@ import (
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	"github.com/sallyport-dev/sallyport/internal/auth/assertion"
 	"github.com/sallyport-dev/sallyport/internal/registry"
+	"github.com/sallyport-dev/sallyport/internal/registry/rpc"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
 // reached lists, in order, the known services that the caller reaches, within a zone if one is named, and of one name
 // if one is given.
 func (s *Server) reached(ctx context.Context, view *registry.View, zone, service string) []registry.Key {
-	who := callerOf(ctx)
+	who := rpc.CallerOf(ctx)
 	reaches := map[string]bool{}
 	var all []registry.Key
 	for k := range view.Services {
@@ -27,7 +28,7 @@ func (s *Server) reached(ctx context.Context, view *registry.View, zone, service
 		}
 		yes, judged := reaches[k.Zone]
 		if !judged {
-			yes = s.o.Rules.Reaches(who.participant, k.Zone)
+			yes = s.o.Rules.Reaches(who.Participant, k.Zone)
 			reaches[k.Zone] = yes
 		}
 		if yes {
@@ -51,17 +52,17 @@ func (s *Server) ListZones(ctx context.Context, req *registryv1.ListZonesRequest
 		z.Services++
 		z.Instances += online(view.Instances[k])
 	}
-	p, err := newPage(req.GetPageSize(), req.GetPageToken())
+	p, err := rpc.NewPage(req.GetPageSize(), req.GetPageToken())
 	if err != nil {
 		return nil, err
 	}
 	answer := &registryv1.ListZonesResponse{}
 	for _, zone := range slices.Sorted(maps.Keys(zones)) {
-		if p.take(zone) {
+		if p.Take(zone) {
 			answer.Zones = append(answer.Zones, zones[zone])
 		}
 	}
-	answer.NextPageToken = p.next()
+	answer.NextPageToken = p.Next()
 	return answer, nil
 }
 
@@ -78,13 +79,13 @@ func online(all []*registryv1.StoredInstance) (n int32) {
 // ListServices implements RegistryService.
 func (s *Server) ListServices(ctx context.Context, req *registryv1.ListServicesRequest) (*registryv1.ListServicesResponse, error) {
 	view := s.o.Watcher.View()
-	p, err := newPage(req.GetPageSize(), req.GetPageToken())
+	p, err := rpc.NewPage(req.GetPageSize(), req.GetPageToken())
 	if err != nil {
 		return nil, err
 	}
 	answer := &registryv1.ListServicesResponse{}
 	for _, k := range s.reached(ctx, view, req.GetZone(), "") {
-		if !p.take(k.Zone, k.Service) {
+		if !p.Take(k.Zone, k.Service) {
 			continue
 		}
 		published := view.Published(k)
@@ -102,21 +103,21 @@ func (s *Server) ListServices(ctx context.Context, req *registryv1.ListServicesR
 		}
 		answer.Services = append(answer.Services, one)
 	}
-	answer.NextPageToken = p.next()
+	answer.NextPageToken = p.Next()
 	return answer, nil
 }
 
 // ListInstances implements RegistryService.
 func (s *Server) ListInstances(ctx context.Context, req *registryv1.ListInstancesRequest) (*registryv1.ListInstancesResponse, error) {
 	view := s.o.Watcher.View()
-	p, err := newPage(req.GetPageSize(), req.GetPageToken())
+	p, err := rpc.NewPage(req.GetPageSize(), req.GetPageToken())
 	if err != nil {
 		return nil, err
 	}
 	answer := &registryv1.ListInstancesResponse{}
 	for _, k := range s.reached(ctx, view, req.GetZone(), req.GetService()) {
 		for _, i := range view.Instances[k] {
-			if !p.take(k.Zone, k.Service, i.GetInstanceId()) {
+			if !p.Take(k.Zone, k.Service, i.GetInstanceId()) {
 				continue
 			}
 			answer.Instances = append(answer.Instances, &registryv1.InstanceSummary{
@@ -126,21 +127,21 @@ func (s *Server) ListInstances(ctx context.Context, req *registryv1.ListInstance
 			})
 		}
 	}
-	answer.NextPageToken = p.next()
+	answer.NextPageToken = p.Next()
 	return answer, nil
 }
 
 // GetContract implements RegistryService. A contract describes all services of a process; who does not reach all of
 // them is not shown it, and cannot tell that it exists.
 func (s *Server) GetContract(ctx context.Context, req *registryv1.GetContractRequest) (*registryv1.GetContractResponse, error) {
-	view, who := s.o.Watcher.View(), callerOf(ctx)
+	view, who := s.o.Watcher.View(), rpc.CallerOf(ctx)
 	found := false
 	for k, service := range view.Services {
 		for _, c := range service.GetContracts() {
 			if c.GetDigest() != req.GetDigest() {
 				continue
 			}
-			if found = true; !s.o.Rules.Reaches(who.participant, k.Zone) {
+			if found = true; !s.o.Rules.Reaches(who.Participant, k.Zone) {
 				return nil, errNoContract(req.GetDigest())
 			}
 		}

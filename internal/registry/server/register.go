@@ -16,16 +16,17 @@ import (
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	"github.com/sallyport-dev/sallyport/internal/contract"
 	"github.com/sallyport-dev/sallyport/internal/registry"
+	"github.com/sallyport-dev/sallyport/internal/registry/rpc"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
 // Register implements RegistryService.
 func (s *Server) Register(ctx context.Context, req *registryv1.RegisterRequest) (*registryv1.RegisterResponse, error) {
-	return s.register(ctx, callerOf(ctx), req)
+	return s.register(ctx, rpc.CallerOf(ctx), req)
 }
 
 // register is Register for a given caller.
-func (s *Server) register(ctx context.Context, who caller, req *registryv1.RegisterRequest) (*registryv1.RegisterResponse, error) {
+func (s *Server) register(ctx context.Context, who rpc.Caller, req *registryv1.RegisterRequest) (*registryv1.RegisterResponse, error) {
 	if err := checkNames(req); err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func (s *Server) register(ctx context.Context, who caller, req *registryv1.Regis
 	}
 
 	r := &registry.Registration{
-		InstanceID: req.GetInstanceId(), MachineID: who.machine, TTL: s.o.DefaultTTL,
+		InstanceID: req.GetInstanceId(), MachineID: who.Machine, TTL: s.o.DefaultTTL,
 		Address: req.GetAddress(), TLSServerName: req.GetTlsServerName(), Locality: req.GetLocality(),
 		BuildVersion: req.GetBuildVersion(), Weight: req.GetWeight(),
 	}
@@ -87,11 +88,11 @@ func (s *Server) register(ctx context.Context, who caller, req *registryv1.Regis
 	if err != nil {
 		var names *registry.NameError
 		if errors.As(err, &names) {
-			s.o.Logger.Warn("names of a registration are taken", "machine", who.machine, "error", err)
+			s.o.Logger.Warn("names of a registration are taken", "machine", who.Machine, "error", err)
 		}
 		return nil, statusOf(err)
 	}
-	s.o.Logger.Info("registered", "instance", lease.InstanceID, "machine", who.machine, "address", r.Address,
+	s.o.Logger.Info("registered", "instance", lease.InstanceID, "machine", who.Machine, "address", r.Address,
 		"services", req.GetServices(), "contract", r.Contract, "tools", len(answer.Tools), "ttl", lease.TTL.String())
 	answer.InstanceId, answer.Ttl, answer.ContractDigest = lease.InstanceID, durationpb.New(lease.TTL), r.Contract
 	return answer, nil
@@ -99,19 +100,19 @@ func (s *Server) register(ctx context.Context, who caller, req *registryv1.Regis
 
 // checkNames refuses names that could not be keys, before anything is made of them.
 func checkNames(req *registryv1.RegisterRequest) error {
-	var problems []problem
+	var problems []rpc.Problem
 	for i, name := range req.GetServices() {
 		if !protoreflect.FullName(name).IsValid() || len(name) > 512 {
-			problems = append(problems, problem{fmt.Sprintf("services[%d]", i), fmt.Sprintf("%q is not the fully qualified name of a service", name)})
+			problems = append(problems, rpc.Problem{Where: fmt.Sprintf("services[%d]", i), What: fmt.Sprintf("%q is not the fully qualified name of a service", name)})
 		}
 	}
 	if req.GetZone() != "" {
 		if err := participant.CheckZone(req.GetZone()); err != nil {
-			problems = append(problems, problem{"zone", err.Error()})
+			problems = append(problems, rpc.Problem{Where: "zone", What: err.Error()})
 		}
 	}
 	if problems != nil {
-		return refusal(codes.InvalidArgument, "the request cannot be read", problems)
+		return rpc.Refusal(codes.InvalidArgument, "the request cannot be read", problems)
 	}
 	return nil
 }
@@ -130,12 +131,12 @@ func (s *Server) descriptors(ctx context.Context, req *registryv1.RegisterReques
 
 // permit asks, for each service, whether the caller may host in its zone, and at the address. All refusals are in one
 // error.
-func (s *Server) permit(who caller, req *registryv1.RegisterRequest, c *contract.Contract) error {
-	var problems []problem
+func (s *Server) permit(who rpc.Caller, req *registryv1.RegisterRequest, c *contract.Contract) error {
+	var problems []rpc.Problem
 	seen := map[string]bool{}
 	for _, service := range c.Services {
-		if !participant.MayHost(who.participant, service.Zone) {
-			problems = append(problems, problem{service.Name, fmt.Sprintf("machine %s, of %s, may not host %s", who.machine, describe(who.participant), where(service.Zone))})
+		if !participant.MayHost(who.Participant, service.Zone) {
+			problems = append(problems, rpc.Problem{Where: service.Name, What: fmt.Sprintf("machine %s, of %s, may not host %s", who.Machine, describe(who.Participant), where(service.Zone))})
 			continue
 		}
 		if seen[service.Zone] {
@@ -143,12 +144,12 @@ func (s *Server) permit(who caller, req *registryv1.RegisterRequest, c *contract
 		}
 		seen[service.Zone] = true
 		if err := s.o.Addresses.CheckRegister(service.Zone, req.GetAddress()); err != nil {
-			problems = append(problems, problem{service.Name, err.Error()})
+			problems = append(problems, rpc.Problem{Where: service.Name, What: err.Error()})
 		}
 	}
 	if problems != nil {
-		s.o.Logger.Warn("a registration was refused", "machine", who.machine, "address", req.GetAddress(), "problems", problems)
-		return refusal(codes.PermissionDenied, "the registration is not permitted", problems)
+		s.o.Logger.Warn("a registration was refused", "machine", who.Machine, "address", req.GetAddress(), "problems", problems)
+		return rpc.Refusal(codes.PermissionDenied, "the registration is not permitted", problems)
 	}
 	return nil
 }
@@ -184,40 +185,40 @@ func splitOverlays(all []*registryv1.Overlay) map[string][]*registryv1.Overlay {
 
 // KeepAlive implements RegistryService.
 func (s *Server) KeepAlive(ctx context.Context, req *registryv1.KeepAliveRequest) (*registryv1.KeepAliveResponse, error) {
-	ttl, err := s.keepAlive(ctx, callerOf(ctx), req.GetInstanceId())
+	ttl, err := s.keepAlive(ctx, rpc.CallerOf(ctx), req.GetInstanceId())
 	if err != nil {
 		return nil, err
 	}
 	return &registryv1.KeepAliveResponse{Ttl: durationpb.New(ttl)}, nil
 }
 
-func (s *Server) keepAlive(ctx context.Context, who caller, instance string) (time.Duration, error) {
-	ttl, err := s.o.Store.KeepAlive(ctx, who.machine, instance)
+func (s *Server) keepAlive(ctx context.Context, who rpc.Caller, instance string) (time.Duration, error) {
+	ttl, err := s.o.Store.KeepAlive(ctx, who.Machine, instance)
 	return ttl, statusOf(err)
 }
 
 // Drain implements RegistryService.
 func (s *Server) Drain(ctx context.Context, req *registryv1.DrainRequest) (*registryv1.DrainResponse, error) {
-	who := callerOf(ctx)
-	if err := s.o.Store.Drain(ctx, who.machine, req.GetInstanceId()); err != nil {
+	who := rpc.CallerOf(ctx)
+	if err := s.o.Store.Drain(ctx, who.Machine, req.GetInstanceId()); err != nil {
 		return nil, statusOf(err)
 	}
-	s.o.Logger.Info("draining", "instance", req.GetInstanceId(), "machine", who.machine)
+	s.o.Logger.Info("draining", "instance", req.GetInstanceId(), "machine", who.Machine)
 	return &registryv1.DrainResponse{}, nil
 }
 
 // Deregister implements RegistryService.
 func (s *Server) Deregister(ctx context.Context, req *registryv1.DeregisterRequest) (*registryv1.DeregisterResponse, error) {
-	if err := s.deregister(ctx, callerOf(ctx), req.GetInstanceId()); err != nil {
+	if err := s.deregister(ctx, rpc.CallerOf(ctx), req.GetInstanceId()); err != nil {
 		return nil, err
 	}
 	return &registryv1.DeregisterResponse{}, nil
 }
 
-func (s *Server) deregister(ctx context.Context, who caller, instance string) error {
-	if err := s.o.Store.Deregister(ctx, who.machine, instance); err != nil {
+func (s *Server) deregister(ctx context.Context, who rpc.Caller, instance string) error {
+	if err := s.o.Store.Deregister(ctx, who.Machine, instance); err != nil {
 		return statusOf(err)
 	}
-	s.o.Logger.Info("deregistered", "instance", instance, "machine", who.machine)
+	s.o.Logger.Info("deregistered", "instance", instance, "machine", who.Machine)
 	return nil
 }

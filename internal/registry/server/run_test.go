@@ -105,7 +105,7 @@ func TestREST(t *testing.T) {
 		{"instances", "app", "GET", "/v1/instances", nil, 200, `"instanceId":"` + id + `"`},
 		{"tool", "app", "GET", "/v1/tools/" + name, nil, 200, `inputSchema`},
 		{"contract", "app", "GET", "/v1/contracts/" + digest, nil, 200, `fileDescriptorSet`},
-		{"keys without credentials", "", "GET", "/v1/assertion-keys", nil, 200, `"crv":"Ed25519"`},
+		{"keys without credentials", "", "GET", "/v1/assertion-keys", nil, 200, `"alg":"EdDSA","crv":"Ed25519"`},
 		{"keep alive", "acme-host", "POST", "/v1/instances/" + id + ":keepAlive", map[string]any{}, 200, `"ttl":"15s"`},
 		{"drain", "acme-host", "POST", "/v1/instances/" + id + ":drain", map[string]any{}, 200, `{}`},
 		{"no credentials", "", "GET", "/v1/zones", nil, 401, `credentials`},

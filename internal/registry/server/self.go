@@ -12,11 +12,12 @@ import (
 
 	"github.com/sallyport-dev/sallyport/comments"
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
+	"github.com/sallyport-dev/sallyport/internal/registry/rpc"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
 // self is the registry as a caller of its own API: the platform, and no machine. No machine can have an empty id.
-var self = caller{participant: participant.System("registry")}
+var self = rpc.Caller{Participant: participant.System("registry")}
 
 // selfRequest registers RegistryService itself at an address, so that its read RPCs are tools in `system-api`.
 func selfRequest(address string, tls bool) *registryv1.RegisterRequest {

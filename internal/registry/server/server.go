@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
-	"github.com/sallyport-dev/sallyport/internal/auth"
-	"github.com/sallyport-dev/sallyport/internal/auth/assertion"
 	"github.com/sallyport-dev/sallyport/internal/registry"
+	"github.com/sallyport-dev/sallyport/internal/registry/rpc"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
@@ -49,8 +49,7 @@ type Server struct {
 	registryv1.UnimplementedRegistryServiceServer
 
 	o        Options
-	machines *auth.Authenticator
-	verifier *assertion.Verifier
+	door     *rpc.Door
 	compiled *cache
 }
 
@@ -64,8 +63,7 @@ func New(o Options) *Server {
 	}
 	return &Server{
 		o:        o,
-		machines: auth.New(auth.Options{Machines: o.Watcher}),
-		verifier: assertion.NewVerifier(keys{o.Watcher}, nil),
+		door:     rpc.NewDoor(rpc.Options{Watcher: o.Watcher, Needs: needs, Logger: o.Logger}),
 		compiled: newCache(o.Store),
 	}
 }
@@ -73,8 +71,23 @@ func New(o Options) *Server {
 // Attach adds the service to a gRPC server, which must be made with [Server.Interceptors].
 func (s *Server) Attach(to grpc.ServiceRegistrar) { registryv1.RegisterRegistryServiceServer(to, s) }
 
-// Interceptors are what each call passes first: a fence for panics, a bound on
-// time, the caller's identity, the message's own rules.
-func (s *Server) Interceptors() grpc.ServerOption {
-	return grpc.ChainUnaryInterceptor(s.recoverPanic, bound, s.authenticate, validate)
+// Interceptors are what each call passes first: a fence for panics, a bound on time, the caller's identity, what the RPC
+// declares, the message's own rules. They serve other services of the registry as well.
+func (s *Server) Interceptors() grpc.ServerOption { return s.door.Interceptors() }
+
+// Metadata under which a machine proves who it is. Over REST they are the headers `clientId` and `clientSecret`.
+const (
+	ClientIDKey     = rpc.ClientIDKey
+	ClientSecretKey = rpc.ClientSecretKey
+)
+
+// needs lists what is not for every machine and for whoever the edge vouches for.
+var needs = map[string]rpc.Need{
+	registryv1.RegistryService_Register_FullMethodName:         rpc.Hosts,
+	registryv1.RegistryService_KeepAlive_FullMethodName:        rpc.Hosts,
+	registryv1.RegistryService_Drain_FullMethodName:            rpc.Hosts,
+	registryv1.RegistryService_Deregister_FullMethodName:       rpc.Hosts,
+	registryv1.RegistryService_GetAssertionKeys_FullMethodName: rpc.Everyone,
+	healthv1.Health_Check_FullMethodName:                       rpc.Everyone,
+	healthv1.Health_List_FullMethodName:                        rpc.Everyone,
 }

@@ -14,6 +14,7 @@ import (
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	"github.com/sallyport-dev/sallyport/internal/contract"
 	"github.com/sallyport-dev/sallyport/internal/registry"
+	"github.com/sallyport-dev/sallyport/internal/registry/rpc"
 	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
 	"github.com/sallyport-dev/sallyport/participant"
 )
@@ -21,16 +22,16 @@ import (
 // ListTools implements RegistryService.
 func (s *Server) ListTools(ctx context.Context, req *registryv1.ListToolsRequest) (*registryv1.ListToolsResponse, error) {
 	view := s.o.Watcher.View()
-	p, err := newPage(req.GetPageSize(), req.GetPageToken())
+	p, err := rpc.NewPage(req.GetPageSize(), req.GetPageToken())
 	if err != nil {
 		return nil, err
 	}
 	answer := &registryv1.ListToolsResponse{}
 	for _, k := range s.reached(ctx, view, req.GetZone(), req.GetService()) {
-		if p.more {
+		if p.More() {
 			break
 		}
-		if p.past(k.Zone, k.Service) { // not worth compiling
+		if p.Past(k.Zone, k.Service) { // not worth compiling
 			continue
 		}
 		service, err := s.compiled.service(ctx, k, view.Published(k))
@@ -38,7 +39,7 @@ func (s *Server) ListTools(ctx context.Context, req *registryv1.ListToolsRequest
 			if !isBroken(err) {
 				return nil, statusOf(err)
 			}
-			if p.take(k.Zone, k.Service, "") {
+			if p.Take(k.Zone, k.Service, "") {
 				answer.Tools = append(answer.Tools, &registryv1.ToolSummary{
 					Resource:      contract.Identifier{Zone: k.Zone, Service: k.Service}.String(),
 					HiddenBecause: "the contract does not compile: " + err.Error(),
@@ -49,12 +50,12 @@ func (s *Server) ListTools(ctx context.Context, req *registryv1.ListToolsRequest
 		tools := slices.Clone(service.Tools)
 		slices.SortFunc(tools, func(a, b *contract.Tool) int { return cmp.Compare(a.Method, b.Method) })
 		for _, t := range tools {
-			if p.take(k.Zone, k.Service, t.Method) {
+			if p.Take(k.Zone, k.Service, t.Method) {
 				answer.Tools = append(answer.Tools, summary(t, hiddenBecause(t, view.Online(k))))
 			}
 		}
 	}
-	answer.NextPageToken = p.next()
+	answer.NextPageToken = p.Next()
 	return answer, nil
 }
 
@@ -83,7 +84,7 @@ func (s *Server) GetTool(ctx context.Context, req *registryv1.GetToolRequest) (*
 	var found *contract.Tool
 	for _, function := range functions {
 		k, method := parseFunction(function)
-		if view.Services[k] == nil || !s.o.Rules.Reaches(callerOf(ctx).participant, k.Zone) {
+		if view.Services[k] == nil || !s.o.Rules.Reaches(rpc.CallerOf(ctx).Participant, k.Zone) {
 			continue
 		}
 		service, err := s.compiled.service(ctx, k, view.Published(k))

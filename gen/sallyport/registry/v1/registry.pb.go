@@ -1774,7 +1774,7 @@ func (x *GetAssertionKeysResponse) GetKeys() []*AssertionKey {
 	return nil
 }
 
-// One Ed25519 public key, named as in RFC 8037.
+// One Ed25519 public key, a JSON Web Key with the names of RFC 7517 and RFC 8037.
 type AssertionKey struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The key's id, as in an assertion's header.
@@ -1784,7 +1784,11 @@ type AssertionKey struct {
 	// The curve, `Ed25519`.
 	Crv string `protobuf:"bytes,3,opt,name=crv,proto3" json:"crv,omitempty"`
 	// The key, unpadded base64url.
-	X             string `protobuf:"bytes,4,opt,name=x,proto3" json:"x,omitempty"`
+	X string `protobuf:"bytes,4,opt,name=x,proto3" json:"x,omitempty"`
+	// What the key is for, `sig`.
+	Use string `protobuf:"bytes,5,opt,name=use,proto3" json:"use,omitempty"`
+	// The algorithm of an assertion's header, `EdDSA`.
+	Alg           string `protobuf:"bytes,6,opt,name=alg,proto3" json:"alg,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1843,6 +1847,20 @@ func (x *AssertionKey) GetCrv() string {
 func (x *AssertionKey) GetX() string {
 	if x != nil {
 		return x.X
+	}
+	return ""
+}
+
+func (x *AssertionKey) GetUse() string {
+	if x != nil {
+		return x.Use
+	}
+	return ""
+}
+
+func (x *AssertionKey) GetAlg() string {
+	if x != nil {
+		return x.Alg
 	}
 	return ""
 }
@@ -1978,12 +1996,14 @@ const file_sallyport_registry_v1_registry_proto_rawDesc = "" +
 	"\x13file_descriptor_set\x18\x01 \x01(\fR\x11fileDescriptorSet\"\x19\n" +
 	"\x17GetAssertionKeysRequest\"S\n" +
 	"\x18GetAssertionKeysResponse\x127\n" +
-	"\x04keys\x18\x01 \x03(\v2#.sallyport.registry.v1.AssertionKeyR\x04keys\"R\n" +
+	"\x04keys\x18\x01 \x03(\v2#.sallyport.registry.v1.AssertionKeyR\x04keys\"v\n" +
 	"\fAssertionKey\x12\x10\n" +
 	"\x03kid\x18\x01 \x01(\tR\x03kid\x12\x10\n" +
 	"\x03kty\x18\x02 \x01(\tR\x03kty\x12\x10\n" +
 	"\x03crv\x18\x03 \x01(\tR\x03crv\x12\f\n" +
-	"\x01x\x18\x04 \x01(\tR\x01x2\xce\v\n" +
+	"\x01x\x18\x04 \x01(\tR\x01x\x12\x10\n" +
+	"\x03use\x18\x05 \x01(\tR\x03use\x12\x10\n" +
+	"\x03alg\x18\x06 \x01(\tR\x03alg2\xce\v\n" +
 	"\x0fRegistryService\x12u\n" +
 	"\bRegister\x12&.sallyport.registry.v1.RegisterRequest\x1a'.sallyport.registry.v1.RegisterResponse\"\x18\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/v1/instances\x12\x90\x01\n" +
 	"\tKeepAlive\x12'.sallyport.registry.v1.KeepAliveRequest\x1a(.sallyport.registry.v1.KeepAliveResponse\"0\x82\xd3\xe4\x93\x02*:\x01*\"%/v1/instances/{instance_id}:keepAlive\x12\x80\x01\n" +
