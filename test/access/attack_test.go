@@ -22,7 +22,20 @@ type target struct {
 	*door
 	// attacks counts them, so that each comes from an address of its own.
 	attacks int
+	// fresh counts the users of the application nobody has tried before: of one user few attempts may fail.
+	fresh int
 }
+
+// freshUsers is how many there are.
+const freshUsers = 64
+
+// user is one that nobody has tried before.
+func (a *target) user() string {
+	a.fresh++
+	return freshUser(a.fresh)
+}
+
+func freshUser(n int) string { return fmt.Sprintf("user-%d@example.com", n%freshUsers) }
 
 // The grown-ups of the target: alice acts for the application, bob for the organization, and the platform has a root.
 const (
@@ -45,6 +58,9 @@ func newTarget(t *testing.T) *target {
 		user("acme", alice, "orders"), user("acme", bob, ""), user("", root, ""),
 		machine("acme.machine", participant.Application("acme", "orders", "")), machine("Machine", participant.System("")),
 		&identityv1.StoredDelegate{Id: "delegate:alice", OrganizationId: "acme", OwnerEmail: alice, ApplicationId: "orders", ClientId: clientOf("alice"), ClientName: "A client"})
+	for n := range freshUsers {
+		y.put(user("acme", freshUser(n), "orders"))
+	}
 	return &target{door: y.open(func(cfg *configv1.EdgeConfig) { cfg.OrganizationsReachTheirApplications = true })}
 }
 
@@ -135,6 +151,7 @@ func TestAttack_idsInHeaders(t *testing.T) {
 	a.is(t, ofOrders, bySecret("acme.machine", theSecret)...)
 	a.is(t, ofSystem, append(bySecret("Machine", theSecret), "organizationId: acme", "applicationId: orders")...) // no scope of a machine's
 	a.is(t, ofOrders, bySecret(alice, thePassword, inOrders...)...)
+	a.is(t, ofOrders, bySecret(a.user(), thePassword, inOrders...)...)
 	a.is(t, ofOrders, bySecret("Alice@EXAMPLE.com", thePassword, inOrders...)...)
 	a.is(t, ofAcme, bySecret(bob, thePassword, "organizationId: acme")...)
 	a.is(t, ofSystem, bySecret(root, thePassword)...)
@@ -166,10 +183,10 @@ func TestAttack_idsInHeaders(t *testing.T) {
 		{"%61cme", "orders"}, {"acme", "%6frders"}, {"\u0430cme", "orders"}, {"acme", "\u043erders"}, {"acme\u200b", "orders"}, {"acme\xff", "orders"},
 		{"\uff41cme", "orders"}, {"acme,globex", "orders"}, {"acme", "orders,orders-2"}, {"acme;", "orders"}, {"\"acme\"", "orders"},
 	} {
-		a.nobody(t, secret, bySecret(alice, thePassword, scopeLines(scope[0], scope[1])...)...)
+		a.nobody(t, secret, bySecret(a.user(), thePassword, scopeLines(scope[0], scope[1])...)...)
 	}
 	for _, password := range []string{"", "the password", thePassword + ".", "The password of every user in this yard", theSecret, thePasswordHash()} {
-		a.nobody(t, secret, bySecret(alice, password, inOrders...)...)
+		a.nobody(t, secret, bySecret(a.user(), password, inOrders...)...)
 	}
 	for _, lines := range [][]string{
 		{"clientId: Machine"}, {"clientSecret: " + theSecret}, {"clientId: ", "clientSecret: "}, {"clientId: Machine", "clientSecret: "},
