@@ -47,6 +47,8 @@ type Edge struct {
 	watcher    *registry.Watcher
 	catalog    *catalog.Catalog
 	dispatcher *dispatch.Dispatcher
+	audit      *lifecycle.Audit // nil where there is no audit log
+	auditFile  *lifecycle.File  // nil where the audit log is not a file of ours
 }
 
 // New starts an edge. It does not wait for etcd: until the registry's data was read once, /readyz and POST /mcp answer
@@ -66,7 +68,7 @@ func New(ctx context.Context, options ...Option) (*Edge, error) {
 }
 
 // open checks everything that can be wrong before it starts anything.
-func open(ctx context.Context, s *settings) (*Edge, error) {
+func open(ctx context.Context, s *settings) (_ *Edge, err error) {
 	cfg := proto.CloneOf(s.config)
 	if s.etcd != nil {
 		// The rules demand an etcd, and here is one.
@@ -102,8 +104,20 @@ func open(ctx context.Context, s *settings) (*Edge, error) {
 	if err != nil {
 		return nil, err
 	}
+	forwarding, err := dispatch.NewForwarding(cfg.GetForwardedHeaders())
+	if err != nil {
+		return nil, err
+	}
 	e := &Edge{log: s.logger}
 	e.metrics = newMetrics(e.Stale)
+	if err := e.openAudit(s, cfg.GetAuditLog()); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = e.closeAudit()
+		}
+	}()
 	protocol, err := mcp.New(mcp.Options{
 		Catalog: &tools{e: e},
 		Authenticator: auth.New(auth.Options{
@@ -111,6 +125,7 @@ func open(ctx context.Context, s *settings) (*Edge, error) {
 		}),
 		Logger:           s.logger,
 		Settled:          e.settled,
+		Decided:          e.decided(),
 		MaxBodyBytes:     cfg.GetMaxRequestBytes(),
 		MaxJSONDepth:     int(cfg.GetMaxJsonDepth()),
 		MaxJSONNumber:    int(cfg.GetMaxJsonNumberLength()),
@@ -122,6 +137,11 @@ func open(ctx context.Context, s *settings) (*Edge, error) {
 		Dialects:         dialects,
 		ListTTL:          listTTL(cfg),
 		CORS:             cfg.GetCors(),
+		MaxRequests:      int(cfg.GetMaxRequestsInFlight()),
+		MaxCalls:         int(cfg.GetMaxCallsPerParticipant()),
+		CallRate:         callRate(cfg.GetCallRate()),
+		Now:              s.now,
+		Forward:          forwarder(forwarding),
 		PageSize:         int(cfg.GetPageSize()),
 		BaseURL:          cfg.GetBaseUrl(),
 		AllowedOrigins:   cfg.GetAllowedOrigins(),
@@ -130,6 +150,7 @@ func open(ctx context.Context, s *settings) (*Edge, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.metrics.inFlight(protocol.InFlight)
 	e.paths = map[string]http.Handler{
 		"/mcp":     protocol,
 		"/healthz": readOnly(http.HandlerFunc(e.healthz)),
@@ -214,24 +235,41 @@ func (e *Edge) isReady() bool {
 }
 
 // Close stops following etcd, waits for running calls, whose deadlines bound the wait, and closes every connection.
-// Stop serving requests before. The error is that of closing the client of etcd, where it is the edge's own.
+// Stop serving requests before. What the audit log is still to say is written. The error is that of the audit log, and of
+// closing the client of etcd, where it is the edge's own.
 func (e *Edge) Close() error {
 	e.watcher.Close()
 	e.catalog.Close()
 	e.dispatcher.Close()
+	err := e.closeAudit()
 	if e.client == nil {
-		return nil
+		return err
 	}
-	if err := e.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("edge: close the client of etcd: %w", err)
+	if failure := e.client.Close(); failure != nil && !errors.Is(failure, context.Canceled) {
+		err = errors.Join(err, fmt.Errorf("edge: close the client of etcd: %w", failure))
 	}
-	return nil
+	return err
 }
 
 // settled logs and counts one request.
 func (e *Edge) settled(ctx context.Context, s *lifecycle.Settlement) {
 	lifecycle.Log(ctx, e.log, s)
+	if e.audit != nil {
+		e.audit.Settled(s)
+	}
 	e.metrics.settled(s)
+}
+
+func callRate(r *configv1.CallRate) mcp.CallRate {
+	return mcp.CallRate{PerSecond: r.GetPerSecond(), Burst: int(r.GetBurst())}
+}
+
+// forwarder is nil where nothing is forwarded.
+func forwarder(f *dispatch.Forwarding) mcp.Forwarder {
+	if f == nil {
+		return nil
+	}
+	return f
 }
 
 // clientDialects are the dialects of known and of configured clients by the name that they give themselves.

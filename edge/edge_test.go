@@ -364,6 +364,13 @@ func TestNew_namesWhatIsWrongWithTheConfiguration(t *testing.T) {
 		{"base URL", func(c *configv1.EdgeConfig) { c.BaseUrl = "example.com" }, "base URL"},
 		{"address range", func(c *configv1.EdgeConfig) { c.Addresses[0].Ranges = []string{"10.0.0.0"} }, "10.0.0.0"},
 		{"broken rule", func(c *configv1.EdgeConfig) { c.PageSize = -1 }, "page_size"},
+		{"requests in flight", func(c *configv1.EdgeConfig) { c.MaxRequestsInFlight = -1 }, "max_requests_in_flight"},
+		{"calls of a participant", func(c *configv1.EdgeConfig) { c.MaxCallsPerParticipant = -1 }, "max_calls_per_participant"},
+		{"rate", func(c *configv1.EdgeConfig) { c.CallRate = &configv1.CallRate{} }, "call_rate.per_second"},
+		{"audit log", func(c *configv1.EdgeConfig) { c.AuditLog = &configv1.AuditLog{Path: "/dev/null/audit.log"} }, "audit_log.path"},
+		{"forwarded header", func(c *configv1.EdgeConfig) { c.ForwardedHeaders = []string{"Authorization"} },
+			`forwarded_headers[0]: "Authorization" cannot be forwarded: it carries the caller's credentials`},
+		{"forwarded name", func(c *configv1.EdgeConfig) { c.ForwardedHeaders = []string{":path"} }, "forwarded_headers[0]"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			cfg := defaults()

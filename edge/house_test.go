@@ -68,28 +68,35 @@ func (h *house) startEdge(configure ...func(*configv1.EdgeConfig)) {
 		c(cfg)
 	}
 	h.log, h.moved = new(syncBuffer), make(chan struct{}, 1)
+	h.edge, h.url = h.openEdge(cfg)
+}
+
+// openEdge starts an edge of its own client of the etcd, which logs where the house does, and serves it on loopback.
+func (h *house) openEdge(cfg *configv1.EdgeConfig, options ...edge.Option) (e *edge.Edge, url string) {
+	h.t.Helper()
 	moved := h.moved
 	var handler slog.Handler = slog.NewJSONHandler(h.log, nil)
 	if b, ok := h.t.(*testing.B); ok {
 		handler = benchLog(b) // which costs what a log costs, and holds more than memory does
 	}
-	e, err := edge.New(h.t.Context(), edge.WithConfig(cfg), edge.WithEtcd(h.etcd.NewClient(), ""), edge.WithVersion("1.2.3"),
-		edge.WithLogger(slog.New(handler)), edge.WithOnMove(func() {
+	e, err := edge.New(h.t.Context(), append([]edge.Option{
+		edge.WithConfig(cfg), edge.WithEtcd(h.etcd.NewClient(), ""), edge.WithVersion("1.2.3"), edge.WithLogger(slog.New(handler)),
+		edge.WithOnMove(func() {
 			select {
 			case moved <- struct{}{}:
 			default:
 			}
-		}))
+		}),
+	}, options...)...)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.edge = e
 	server := httptest.NewServer(e)
-	h.url = server.URL
 	h.t.Cleanup(func() {
 		server.Close()
 		e.Close()
 	})
+	return e, server.URL
 }
 
 // wait waits until done says so, asking again whenever the edge moved.

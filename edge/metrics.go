@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"regexp"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,10 @@ type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
+	// limited and refused are whole: each of their labels has a series from the start.
+	limited map[lifecycle.Limit]prometheus.Counter
+	refused map[lifecycle.Credential]prometheus.Counter
+	lost    prometheus.Counter
 	// series are the series of the labels that were met. The map is never changed: one more series makes a new map.
 	series  atomic.Pointer[map[labels]series]
 	growing sync.Mutex
@@ -42,7 +47,19 @@ func newMetrics(stale func() bool) *metrics {
 		}, []string{"method"}),
 	}
 	m.series.Store(&map[labels]series{})
-	m.registry.MustRegister(m.requests, m.duration,
+	m.limited = counters(m.registry, prometheus.CounterOpts{
+		Name: "sallyport_edge_limited_total",
+		Help: "Requests that a limit refused: requests in flight, running calls of a participant, or its rate of calls.",
+	}, "limit", lifecycle.Limits())
+	m.refused = counters(m.registry, prometheus.CounterOpts{
+		Name: "sallyport_edge_refused_authentications_total",
+		Help: "Requests that were not authenticated, by the kind of credentials that they brought.",
+	}, "credentials", lifecycle.Credentials())
+	m.lost = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "sallyport_edge_audit_lost_lines_total",
+		Help: "Lines of the audit log that could not be written.",
+	})
+	m.registry.MustRegister(m.requests, m.duration, m.lost,
 		// How the process is: goroutines, memory, descriptors. Read at each scrape and at no other time. What the last
 		// collection found in use is not among what the collector of Go gives by itself.
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: liveHeap})),
@@ -62,6 +79,28 @@ func newMetrics(stale func() bool) *metrics {
 		}, func() float64 { return time.Duration(m.snapshot.Load()).Seconds() }))
 	return m
 }
+
+// counters registers a counter for each value of one label, which is told in lower case.
+func counters[L ~string](r *prometheus.Registry, o prometheus.CounterOpts, label string, values []L) map[L]prometheus.Counter {
+	family := prometheus.NewCounterVec(o, []string{label})
+	r.MustRegister(family)
+	all := make(map[L]prometheus.Counter, len(values))
+	for _, v := range values {
+		all[v] = family.WithLabelValues(strings.ToLower(string(v)))
+	}
+	return all
+}
+
+// inFlight registers the number of requests in flight, which is asked at each scrape.
+func (m *metrics) inFlight(count func() int) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "sallyport_edge_requests_in_flight",
+		Help: "Requests on /mcp whose answers are not written yet.",
+	}, func() float64 { return float64(count()) }))
+}
+
+// auditLost counts lines of the audit log that could not be written.
+func (m *metrics) auditLost(lines int) { m.lost.Add(float64(lines)) }
 
 // liveHeap becomes go_gc_heap_live_bytes.
 var liveHeap = regexp.MustCompile(`^/gc/heap/live:bytes$`)
@@ -88,6 +127,12 @@ func (m *metrics) settled(s *lifecycle.Settlement) {
 	}
 	met.requests.Inc()
 	met.duration.Observe(s.Duration.Seconds())
+	if s.Limit != "" {
+		m.limited[s.Limit].Inc()
+	}
+	if s.Credential != "" {
+		m.refused[s.Credential].Inc()
+	}
 }
 
 // meet finds the series of labels that were not met before.

@@ -1,7 +1,9 @@
 package edge
 
 import (
+	"io"
 	"log/slog"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -18,6 +20,9 @@ type settings struct {
 	prefix  string
 	logger  *slog.Logger
 	version string
+	audit   io.Writer
+	// now is the clock of limits; nil is time.Now.
+	now func() time.Time
 	// moved is told of each new snapshot and each change of freshness; tests wait for it.
 	moved func()
 }
@@ -42,4 +47,11 @@ func WithLogger(logger *slog.Logger) Option {
 // WithVersion sets the version that MCP clients are told. The default is the main module's, from the build.
 func WithVersion(version string) Option {
 	return func(s *settings) { s.version = version }
+}
+
+// WithAuditLog sets where the audit log goes, instead of the configuration's file: JSON lines, as docs/platform-teams.md
+// describes them. Each write has whole lines, and no two are made at once. What cannot be written is logged and counted,
+// and lost. The caller closes the writer, after the edge.
+func WithAuditLog(out io.Writer) Option {
+	return func(s *settings) { s.audit = out }
 }

@@ -118,6 +118,7 @@ func (t tool) Dispatch(ctx context.Context, c *mcp.Call, report func(mcp.Sign)) 
 		RepeatSafe:  t.Tool.RepeatSafe,
 		Timeout:     t.Tool.Timeout,
 		Body:        c.Request,
+		Forwarded:   c.Forwarded,
 	}
 	var (
 		response mem.Buffer

@@ -44,7 +44,9 @@ func command() *cobra.Command {
 	serve := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve POST /mcp, /healthz, /readyz and /metrics until SIGTERM",
-		Args:  cobra.NoArgs,
+		Long: "Serve POST /mcp, /healthz, /readyz and /metrics until SIGTERM. SIGHUP opens the audit log anew, where the\n" +
+			"configuration has one.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg := new(configv1.EdgeConfig)
 			if err := config.Load(file, cfg); err != nil {
@@ -102,6 +104,9 @@ func run(ctx context.Context, cfg *configv1.EdgeConfig, listen, level string) er
 		return err
 	}
 	defer e.Close()
+	if cfg.GetAuditLog() != nil {
+		defer reopenOnHangup(e, logger)()
+	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
@@ -110,6 +115,27 @@ func run(ctx context.Context, cfg *configv1.EdgeConfig, listen, level string) er
 	err = edge.Serve(ctx, l, e, tlsConfig, logger, edge.WithLimits(edge.ConfiguredLimits(cfg)))
 	logger.InfoContext(ctx, "edge stopped")
 	return err
+}
+
+// reopenOnHangup opens the audit log anew at each SIGHUP, until stop is called.
+func reopenOnHangup(e *edge.Edge, logger *slog.Logger) (stop func()) {
+	hangups, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(hangups, syscall.SIGHUP)
+	go func() {
+		defer close(done)
+		for range hangups {
+			if err := e.ReopenAuditLog(); err != nil {
+				logger.Error("the audit log goes on where it was", "error", err)
+				continue
+			}
+			logger.Info("the audit log is opened anew")
+		}
+	}()
+	return func() {
+		signal.Stop(hangups)
+		close(hangups)
+		<-done
+	}
 }
 
 // logLevel is the flag's, else the configuration's, else info.

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/sallyport-dev/sallyport/internal/auth/assertion"
@@ -31,12 +32,15 @@ type Request struct {
 	Timeout time.Duration
 	// Body is the serialised request. It must not be modified, even after the call has failed.
 	Body []byte
+	// Forwarded are names and values of metadata that goes along, one after the other, as [Forwarding.Forward] gives them.
+	Forwarded []string
 }
 
 // Call sends one call and gives the serialised response, which the caller frees when it is done with it. Every error is
 // an [*Error]. It returns when the context ends, and cancels the call then.
 //
-// What goes along is the participant and the assertion, a deadline, and nothing of the context's outgoing metadata.
+// What goes along is the participant and the assertion, a deadline, what the request forwards, and nothing of the
+// context's outgoing metadata.
 func (d *Dispatcher) Call(ctx context.Context, r *Request) (mem.Buffer, error) {
 	return d.send(ctx, r, nil)
 }
@@ -143,6 +147,9 @@ func (d *Dispatcher) attempt(ctx *callContext, r *Request, receive Receive, sign
 	outgoing, err := signer.Outgoing(r.Participant, r.FullMethod, m.audience, now)
 	if err != nil {
 		return nil, notSent(codes.Internal, err)
+	}
+	if len(r.Forwarded) > 0 {
+		outgoing = metadata.AppendToOutgoingContext(outgoing, r.Forwarded...)
 	}
 	client, err := m.dial()
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package lifecycle says how a request ended.
 //
-// In comes the one [Settlement] that internal/mcp makes of every request, out goes one log line. The room knows no
-// HTTP and no JSON-RPC, and it never sees a body, a header, an argument or a result: a Settlement holds bounded facts
+// In comes the one [Settlement] that internal/mcp makes of every request, out goes one log line, and what the audit log
+// says of it. The room knows no HTTP and no JSON-RPC, and it never sees a body, a header, an argument or a result: a Settlement holds bounded facts
 // of ours only (lifecycle.md, "Settlement"). Interceptors and observers will live here.
 package lifecycle
 
@@ -33,12 +33,15 @@ type Class string
 
 // The error classes of lifecycle.md, "Settlement", as far as requests reach them.
 const (
-	None               Class = "NONE"
-	Decode             Class = "DECODE"
-	Envelope           Class = "ENVELOPE"
-	Negotiation        Class = "NEGOTIATION"
-	Authentication     Class = "AUTHENTICATION"
-	Authorization      Class = "AUTHORIZATION"
+	None           Class = "NONE"
+	Decode         Class = "DECODE"
+	Envelope       Class = "ENVELOPE"
+	Negotiation    Class = "NEGOTIATION"
+	Authentication Class = "AUTHENTICATION"
+	Authorization  Class = "AUTHORIZATION"
+	// Interceptor is also where the limits of a participant refuse: a quota is what interceptors are for, and no service
+	// is to blame.
+	Interceptor        Class = "INTERCEPTOR"
 	Capability         Class = "CAPABILITY"
 	InputValidation    Class = "INPUT_VALIDATION"
 	InputProcessing    Class = "INPUT_PROCESSING"
@@ -65,9 +68,24 @@ type Settlement struct {
 	ProtocolVersion string
 	// Participant is nil before authentication.
 	Participant *participantv1.Participant
+	// Credential is what a request brought that was not authenticated, and Address where it came from, an IP address;
+	// both are empty for every other request.
+	Credential Credential
+	Address    string
+	// Limit is the limit that refused the request; empty where none did.
+	Limit Limit
+	// Decision is what the access rule decided about a call; nil where none was evaluated.
+	Decision *Decision
 	// Status is the HTTP status.
 	Status int
 	// At is when the last byte was handed to the transport, and Duration how long that was after the acceptance.
 	At       time.Time
 	Duration time.Duration
+}
+
+// Decision is one access decision. It is immutable; decisions are shared between settlements.
+type Decision struct {
+	Permitted bool
+	// Rule names what decided, in words of package access: `none`, `roles`, `policy` and the like.
+	Rule string
 }

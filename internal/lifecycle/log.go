@@ -91,12 +91,17 @@ func (s *Settlement) appendLine(b []byte) []byte {
 		b = appendText(b, `,"protocol":`, s.ProtocolVersion)
 	}
 	if p := s.Participant; p != nil {
-		b = appendText(b, `,"participant":{"kind":`, kindName(p.GetKind()))
-		b = appendText(b, `,"organization":`, p.GetOrganizationId())
-		b = appendText(b, `,"application":`, p.GetApplicationId())
-		b = append(appendText(b, `,"id":`, p.GetId()), '}')
+		b = append(appendParticipant(b, p), '}')
 	}
 	return append(b, "}\n"...)
+}
+
+// appendParticipant appends what identifies a participant, up to the brace that closes it.
+func appendParticipant(b []byte, p *participantv1.Participant) []byte {
+	b = appendText(b, `,"participant":{"kind":`, kindName(p.GetKind()))
+	b = appendText(b, `,"organization":`, p.GetOrganizationId())
+	b = appendText(b, `,"application":`, p.GetApplicationId())
+	return appendText(b, `,"id":`, p.GetId())
 }
 
 func appendText(b []byte, key, text string) []byte {

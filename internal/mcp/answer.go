@@ -41,6 +41,8 @@ type answer struct {
 	sharedAt int
 	outcome  lifecycle.Outcome
 	class    lifecycle.Class
+	// limit is the one that refuses the request; empty where none does.
+	limit lifecycle.Limit
 	// ended says that a deadline of ours ended the request. Whether the caller is still there then changes nothing, and
 	// cannot be told: net/http takes it for gone when a read of its body is overdue.
 	ended bool

@@ -27,13 +27,21 @@ var emptyObject = []byte("{}")
 
 var badArguments = &problem{code: codeInvalidParams, message: `The member "arguments" must be an object.`}
 
-// callTool takes a call through its doors: resolve, judge, dispatch, render.
+// callTool takes a call through its doors: resolve, limit, judge, dispatch, render.
 func (x *exchange) callTool() *answer {
 	tool, found := x.snapshot.Resolve(x.participant, x.dialect, x.toolName())
 	if !found {
+		x.decided(hidden)
 		return x.fail(unknownTool, lifecycle.Authorization)
 	}
 	x.tool = tool
+	x.decided(shown)
+	if refusal := x.enterCall(); refusal != nil {
+		return refusal
+	}
+	if refusal := x.forward(); refusal != nil {
+		return refusal
+	}
 	if headers := tool.Headers(); headers != nil && x.era.routed {
 		if refusal := x.checkHeaders(headers, tool.AsksForHeaders()); refusal != nil {
 			return refusal
@@ -79,7 +87,9 @@ func (x *exchange) dispatch(request []byte, arguments jsontext.Value) *answer {
 		x.stream, whole = x.newStream(ctx)
 		ctx, report = whole, x.stream.report
 	}
-	response, err := x.tool.Dispatch(ctx, &Call{Participant: x.participant, Request: request, Arguments: arguments}, report)
+	response, err := x.tool.Dispatch(ctx, &Call{
+		Participant: x.participant, Request: request, Arguments: arguments, Forwarded: x.forwarded,
+	}, report)
 	if err != nil {
 		return x.undone(arguments, err)
 	}

@@ -304,7 +304,8 @@ func TestHandler_settlesEveryRequestOnce(t *testing.T) {
 		{"bad version", call{body: ping, headers: map[string]string{"MCP-Protocol-Version": "canary"}},
 			lifecycle.Settlement{Outcome: lifecycle.Rejected, Class: lifecycle.Negotiation, Method: "ping", Status: 400}},
 		{"no credentials", call{body: ping, headers: map[string]string{"clientSecret": "canary"}},
-			lifecycle.Settlement{Outcome: lifecycle.Rejected, Class: lifecycle.Authentication, Status: 401}},
+			lifecycle.Settlement{Outcome: lifecycle.Rejected, Class: lifecycle.Authentication, Status: 401,
+				Credential: lifecycle.CredentialSecret, Address: "127.0.0.1"}},
 		{"not admitted", call{method: "GET"}, lifecycle.Settlement{Outcome: lifecycle.Rejected, Class: lifecycle.Transport, Status: 405}},
 	}
 	for _, test := range tests {

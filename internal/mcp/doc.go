@@ -8,8 +8,11 @@
 //	era.go       which era and protocol version the message belongs to, and which method it names; modern.go has what
 //	             the modern era states with each request, in the body and again in headers
 //	methods.go   initialize, server/discover, ping, tools/list
-//	call.go      tools/call: first door -> gate -> dispatch -> result; params.go holds headers that repeat arguments
-//	             against them, capabilities.go what a tool needs of its client; status.go has the texts for gRPC codes
+//	call.go      tools/call: first door -> limits -> gate -> dispatch -> result; params.go holds headers that repeat
+//	             arguments against them, capabilities.go what a tool needs of its client; status.go has the texts for gRPC
+//	             codes
+//	inflight.go  how much there may be at once; callers.go counts what each participant asks for
+//	decided.go   what is told of a request beside its settlement, and which of its headers go along
 //	stream.go    the signs of life of a running call, as server-sent events to who listens
 //	answer.go    what a request gets; deliver.go writes it: whole, or as the last event of its stream
 //

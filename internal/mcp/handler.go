@@ -54,6 +54,9 @@ type Options struct {
 	// Settled is told of every request once, after its answer was written. It must not block, and the settlement is its
 	// own only until it returns. Nil tells nobody.
 	Settled func(ctx context.Context, s *lifecycle.Settlement)
+	// Decided is told of every access decision on a call, as soon as it was made, with what is known of the request by
+	// then: reference, method, tool, participant, decision and time. Otherwise it is like Settled.
+	Decided func(ctx context.Context, s *lifecycle.Settlement)
 	// MaxBodyBytes is the largest request body; 0 means [DefaultMaxBodyBytes].
 	MaxBodyBytes int64
 	// MaxJSONDepth is how many levels of objects and arrays `arguments` may have below itself, at most
@@ -81,6 +84,17 @@ type Options struct {
 	Dialects map[string]dialect.Dialect
 	// CORS answers browsers of the allowed origins with what lets their pages read the answers.
 	CORS bool
+	// MaxRequests is how many requests may be in flight at once; more are answered with 429, before anything is looked
+	// at but their heads. 0 means [DefaultMaxRequests].
+	MaxRequests int
+	// MaxCalls is how many calls of one participant may run at once; more are refused. 0 means [DefaultMaxCalls].
+	MaxCalls int
+	// CallRate is how often one participant may call. The zero value is no limit.
+	CallRate CallRate
+	// Now is the clock of CallRate; nil means time.Now.
+	Now func() time.Time
+	// Forward says which headers of a request go along with its call. Nil forwards none.
+	Forward Forwarder
 	// PageSize is the most tools on a page of tools/list; 0 means [DefaultPageSize].
 	PageSize int
 	// BaseURL is the edge's absolute URL as its callers know it. Empty: made from the address that a connection came in
@@ -92,7 +106,8 @@ type Options struct {
 	Version string
 }
 
-// Handler is the MCP endpoint. It keeps nothing between requests and is safe for concurrent use.
+// Handler is the MCP endpoint. Between requests it keeps nothing but how much each participant calls, and is safe for
+// concurrent use.
 type Handler struct {
 	options Options
 	door    *doorman
@@ -100,6 +115,9 @@ type Handler struct {
 	served  []*era
 	log     *slog.Logger
 	texts   texts
+
+	requests inFlight
+	callers  *callers
 }
 
 // New returns a handler. The error names the option that is wrong.
@@ -144,6 +162,22 @@ func New(o Options) (*Handler, error) {
 	if o.PageSize == 0 {
 		o.PageSize = DefaultPageSize
 	}
+	if o.MaxRequests == 0 {
+		o.MaxRequests = DefaultMaxRequests
+	}
+	if o.MaxCalls == 0 {
+		o.MaxCalls = DefaultMaxCalls
+	}
+	if o.MaxRequests < 0 || o.MaxCalls < 0 {
+		return nil, fmt.Errorf("mcp: MaxRequests is %d and MaxCalls %d: want at least 1", o.MaxRequests, o.MaxCalls)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	var err error
+	if o.CallRate, err = o.CallRate.check(); err != nil {
+		return nil, err
+	}
 	if o.Version == "" {
 		o.Version = "dev"
 	}
@@ -155,7 +189,11 @@ func New(o Options) (*Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mcp: %w", err)
 	}
-	h := &Handler{options: o, door: door, limits: newLimits(o.MaxJSONDepth, o.MaxJSONNumber), log: o.Logger}
+	h := &Handler{
+		options: o, door: door, limits: newLimits(o.MaxJSONDepth, o.MaxJSONNumber), log: o.Logger,
+		callers: newCallers(o.MaxCalls, o.CallRate, o.Now),
+	}
+	h.requests.most = int64(o.MaxRequests)
 	h.served = h.eras()
 	h.texts = newTexts(h)
 	return h, nil
@@ -177,6 +215,13 @@ type exchange struct {
 	dialect     dialect.Dialect
 	tool        Tool
 	reference   string
+	// crowded says that there was no room for the request, and caller is whose calls it is one of, once it is one.
+	crowded bool
+	caller  *caller
+	// unauthenticated says that the request was refused for its credentials, or for the lack of some.
+	unauthenticated bool
+	// forwarded is what of its headers goes along with the call.
+	forwarded []string
 	// stream is the progress of the call; nil where nobody listens to it.
 	stream *stream
 
@@ -213,8 +258,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.door.cors {
 		h.door.share(w.Header(), r)
 	}
-	x.settle(x.deliver(x.answerSafely()))
+	x.crowded = !h.requests.enter()
+	x.settle(x.finish())
 	x.release()
+}
+
+// finish answers the request and delivers the answer. The places that the request took are free afterwards, whatever
+// becomes of it.
+func (x *exchange) finish() *answer {
+	defer x.leave()
+	a := x.answerSafely()
+	x.unauthenticated = a.class == lifecycle.Authentication // also where its caller does not wait to hear so
+	return x.deliver(a)
 }
 
 // answerSafely turns a panic of our own code into the bounded internal error.
@@ -234,6 +289,9 @@ func (x *exchange) answerSafely() (a *answer) {
 func (x *exchange) answer() *answer {
 	if refusal := x.h.door.admit(x.r); refusal != nil {
 		return refusal
+	}
+	if x.crowded {
+		return crowded()
 	}
 	if x.snapshot = x.h.options.Catalog.Load(); x.snapshot == nil {
 		return unready()
@@ -468,12 +526,16 @@ func (x *exchange) settle(a *answer) {
 		Method:          x.method.name,
 		ProtocolVersion: x.version,
 		Participant:     x.participant,
+		Limit:           a.limit,
 		Status:          a.status,
 		At:              now,
 		Duration:        now.Sub(x.started),
 	}
 	if x.tool != nil {
 		s.Tool = x.tool.Resource()
+	}
+	if x.unauthenticated {
+		s.Credential, s.Address = credentialOf(x.r.Header), addressOf(x.r)
 	}
 	x.h.options.Settled(x.r.Context(), s)
 }

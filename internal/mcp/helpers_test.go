@@ -42,6 +42,8 @@ type tool struct {
 	explain      func(arguments []byte, f *mcp.Failure) (string, bool)
 	// progress makes a tool with progress; report is never nil.
 	progress func(ctx context.Context, report func(mcp.Sign)) ([]byte, error)
+	// forwarded gets what is forwarded with each call; nil where nobody asks.
+	forwarded chan<- []string
 }
 
 func (t *tool) Resource() string   { return "srv://system-api~test.v1.Service/" + t.name }
@@ -62,6 +64,9 @@ func (t *tool) Judge(arguments []byte) ([]byte, *mcp.Refusal, error) {
 }
 
 func (t *tool) Dispatch(ctx context.Context, c *mcp.Call, report func(mcp.Sign)) (mem.Buffer, error) {
+	if t.forwarded != nil {
+		t.forwarded <- c.Forwarded
+	}
 	if t.progress != nil {
 		if report == nil {
 			report = func(mcp.Sign) {}

@@ -19,15 +19,21 @@ var instructions = "Each tool is one remote procedure of a service on this platf
 	"a client chooses one for a request by " + metaDialect + " in its _meta, or by the query parameter " + dialectParameter +
 	", of " + strings.Join(dialect.Names(), ", ") + "."
 
-// texts are the answers that are the same for every caller, rendered once.
+// texts are the answers, and parts of them, that are the same for every caller, rendered once.
 type texts struct {
 	// initialize has the members of the result by protocol version, discover those of server/discover.
 	initialize map[string][]byte
 	discover   []byte
+	// tooManyCalls and tooOften are what the limits of a participant say.
+	tooManyCalls, tooOften string
 }
 
 func newTexts(h *Handler) texts {
-	t := texts{initialize: make(map[string][]byte)}
+	t := texts{
+		initialize:   make(map[string][]byte),
+		tooManyCalls: tooManyCallsText(h.options.MaxCalls),
+		tooOften:     tooOftenText(h.options.CallRate),
+	}
 	said := appendString([]byte(`,"instructions":`), instructions)
 	for _, v := range h.versions() {
 		b := appendString([]byte(`"protocolVersion":`), v)

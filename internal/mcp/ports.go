@@ -81,6 +81,15 @@ type Call struct {
 	Request []byte
 	// Arguments are what the caller sent, as the dialect spells them.
 	Arguments []byte
+	// Forwarded are the names and values of headers that go along, as a [Forwarder] gave them.
+	Forwarded []string
+}
+
+// Forwarder says which headers of a request go along with its call.
+type Forwarder interface {
+	// Forward gives the names and values of the headers that go along, one after the other; nil for none. Where one of
+	// them cannot, bad is its name, which is one of configuration, and nothing may go. It must be safe for concurrent use.
+	Forward(header map[string][]string) (forwarded []string, bad string)
 }
 
 // Sign is one sign of life of a running call.

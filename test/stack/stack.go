@@ -178,6 +178,14 @@ func (p *Process) Output() string {
 	return strings.Join(p.lines, "\n")
 }
 
+// Signal sends a signal to the program alone, which goes on unless the signal ends it.
+func (p *Process) Signal(t testing.TB, signal os.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(signal); err != nil {
+		t.Fatalf("signal %s: %v", p.name, err)
+	}
+}
+
 // Interrupt sends SIGTERM to the program and what it started, and waits for the end. The error is that of a process that did not end well.
 func (p *Process) Interrupt() error {
 	return p.end(syscall.SIGTERM)
