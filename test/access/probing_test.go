@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -97,9 +99,13 @@ func TestProbing(t *testing.T) {
 	prober.Roles = []string{"acme/auditor"}
 	y.put(machine("prober", prober))
 	setting := setting{anonymous: []string{"app-api"}}
-	d := y.open(func(cfg *configv1.EdgeConfig) { cfg.AnonymousZones = setting.anonymous })
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	d := y.open(func(cfg *configv1.EdgeConfig) {
+		cfg.AnonymousZones, cfg.AuditLog = setting.anonymous, &configv1.AuditLog{Path: path}
+	})
 
 	application := identity{kind: applicational, organization: "acme", application: "orders", roles: prober.Roles}
+	calls := 0
 	for _, who := range []struct {
 		name  string
 		lines []string
@@ -125,10 +131,54 @@ func TestProbing(t *testing.T) {
 				probeSeen(t, d, sender{version: version, lines: who.lines}, tools, sees)
 			}
 			t.Logf("%d names, %d requests", len(names), asked)
+			calls += asked
 			if len(names) < 100 || asked < 100*5*2 || who.everyDialect && asked < 100*5*len(dialect.Names()) {
 				t.Errorf("only %d names in %d requests", len(names), asked)
 			}
 		})
+	}
+	probeAudit(t, d, path, tools, calls)
+}
+
+// probeAudit holds the audit log of all of it to what an operator may know: the tools that there are, and nothing of what
+// callers made up.
+func probeAudit(t *testing.T, d *door, path string, tools []*tool, calls int) {
+	t.Helper()
+	var log string
+	d.until(fmt.Sprintf("%d calls are in the audit log", calls), func() bool {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log = string(b)
+		return strings.Count(log, `"event":"call"`) >= calls
+	})
+	known := map[string]bool{"UNKNOWN": true}
+	for _, t := range tools {
+		known["srv://"+strings.TrimPrefix(t.zone+"~"+t.service+"/"+t.method, "~")] = true
+	}
+	wrong := 0
+	for line := range strings.Lines(log) {
+		var said struct{ Event, Tool string }
+		if err := json.Unmarshal([]byte(line), &said); err != nil {
+			t.Fatalf("a line of the audit log is no JSON: %q", line)
+		}
+		if (said.Event == "call" || said.Event == "decision") && !known[said.Tool] {
+			if wrong++; wrong < 5 {
+				t.Errorf("the audit log names a tool that there is not: %s", line)
+			}
+		}
+	}
+	lower := strings.ToLower(log)
+	for _, t2 := range tools {
+		if strings.Contains(lower, t2.hash) {
+			t.Errorf("the audit log repeats the name %s", t2.hash)
+		}
+	}
+	for _, name := range []string{"no-such-tool", "5nwldv2gqljeygvmd1ywjl2z7", "zzzzzzzzzzzzzzzzzzzzzzzzz", "\u200b", "pl\u0430in"} {
+		if strings.Contains(lower, name) {
+			t.Errorf("the audit log repeats %q", name)
+		}
 	}
 }
 
