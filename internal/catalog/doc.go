@@ -18,4 +18,17 @@
 // A plan that is being compiled, or whose contract cannot be read just now, leaves its service as it was; one that
 // does not compile hides its service's tools and nothing else. Unknown means no (DESIGN, decision 13): what cannot be
 // judged is hidden, and the reason is logged.
+//
+// # Who sees what
+//
+// Access rules are judged by package access; what they decided is remembered here, since lists ask it of every tool. A
+// decision depends on the participant's value, the rule and what roles grant alone: decisions are kept for 4,096
+// participants, by value and by pointer, and each rule is evaluated once for each of them until a rule or a role of the
+// installation changes. One takes the bytes of its participant, at most 4 KiB serialised, and two bits for each distinct
+// rule, so that 10,000 callers of 1,000 tools under 200 rules take less than 8 MiB; the most that it can come to, with
+// participants of 4 KiB and 10,000 rules, is some 60 MiB.
+//
+// Callers of one scope who are permitted the same share one rendered listing. All listings together take 128 MiB at most;
+// a listing under rules for which there is no room is assembled page by page. Names resolve among what is permitted, and a
+// miss takes the same steps whatever its reason.
 package catalog

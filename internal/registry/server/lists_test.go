@@ -194,6 +194,8 @@ func TestListTools_saysWhyAToolIsHidden(t *testing.T) {
 	h := newHouse(t, nil)
 	denied := protos(t, "denied", `service S { option (sallyport.tool.v1.service) = {access: {mode: ACCESS_MODE_DENY_ALL}}; rpc Find(Req) returns (Res); }`)
 	h.register("platform-host", request(denied, "app-api", "acme.denied.S"))
+	ruled := protos(t, "ruled", `service S { option (sallyport.tool.v1.service) = {access: {roles: "buyer"}}; rpc Find(Req) returns (Res); }`)
+	h.register("platform-host", request(ruled, "app-api", "acme.ruled.S"))
 	offline := h.register("platform-host", request(protos(t, "offline", orders), "app-api", "acme.offline.OrderService"))
 	if _, err := h.client.Deregister(h.as("platform-host"), &registryv1.DeregisterRequest{InstanceId: offline.GetInstanceId()}); err != nil {
 		t.Fatal(err)
@@ -221,6 +223,7 @@ func TestListTools_saysWhyAToolIsHidden(t *testing.T) {
 	want := map[string]string{
 		"srv://app-api~acme.broken.S":                              "the contract does not compile: acme.broken.S/Watch",
 		"srv://app-api~acme.denied.S/Find":                         "denies everybody",
+		"srv://app-api~acme.ruled.S/Find":                          "", // some see it
 		"srv://app-api~acme.offline.OrderService/FindById":         "no instance is online",
 		"srv://app-api~acme.offline.OrderService/Place":            "no instance is online",
 		"srv://management-api~acme.draining.OrderService/FindById": "no instance is online",
@@ -237,7 +240,7 @@ func TestListTools_saysWhyAToolIsHidden(t *testing.T) {
 		return err == nil && len(r.GetTools()) == len(want) && !slices.ContainsFunc(r.GetTools(), func(t *registryv1.ToolSummary) bool { return !right(t) })
 	})
 	services, err := h.client.ListServices(h.as("system"), &registryv1.ListServicesRequest{})
-	if err != nil || len(services.GetServices()) != 5 {
+	if err != nil || len(services.GetServices()) != 6 {
 		t.Errorf("services %v, %v", services, err)
 	}
 }
