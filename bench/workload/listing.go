@@ -46,6 +46,7 @@ func Listing() (set *descriptorpb.FileDescriptorSet, services []string) {
 			}
 			proto.SetExtension(method.Options, toolv1.E_Tool, &toolv1.Tool{
 				Description: fmt.Sprintf("Finds what is on board %d of shelf %d.", m, s), ReadOnlyHint: true,
+				Access: &toolv1.Access{Roles: []string{Role}, Policy: "participant.application_id == '" + Application + "' && tool.hints.read_only"},
 			})
 			service.Method = append(service.Method, method)
 		}

@@ -22,6 +22,9 @@ const (
 	// Organization and Application own the zone.
 	Organization = "bench-org"
 	Application  = "bench-app"
+	// Role is the organization's role that every tool asks for, and Action what it grants.
+	Role   = "reader"
+	Action = "items.get"
 )
 
 // Workers is how many requests are under way at any time.

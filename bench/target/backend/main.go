@@ -23,6 +23,7 @@ import (
 	"github.com/sallyport-dev/sallyport/bench/target/kit"
 	"github.com/sallyport-dev/sallyport/bench/workload"
 	configv1 "github.com/sallyport-dev/sallyport/gen/sallyport/config/v1"
+	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	"github.com/sallyport-dev/sallyport/internal/registry"
 	"github.com/sallyport-dev/sallyport/internal/registry/embedded"
@@ -167,14 +168,22 @@ func (b *backend) machines() (string, error) {
 	}
 	defer client.Close()
 	store := registry.NewStore(client, "")
-	b.ready.ClientID = clientMachine
-	b.ready.ClientSecret, err = store.CreateMachine(b.registry.ctx, registryv1.MachineKind_MACHINE_KIND_CLIENT,
-		participant.Application(workload.Organization, workload.Application, clientMachine), clientMachine)
+	host, err := store.CreateMachine(b.registry.ctx, registryv1.MachineKind_MACHINE_KIND_HOST,
+		participant.Organization(workload.Organization, hostMachine), hostMachine)
 	if err != nil {
 		return "", err
 	}
-	return store.CreateMachine(b.registry.ctx, registryv1.MachineKind_MACHINE_KIND_HOST,
-		participant.Organization(workload.Organization, hostMachine), hostMachine)
+	_, err = store.CreateRole(b.registry.ctx, &identityv1.StoredRole{
+		OrganizationId: workload.Organization, Name: workload.Role, Actions: []string{workload.Action},
+	})
+	if err != nil {
+		return "", err
+	}
+	caller := participant.Application(workload.Organization, workload.Application, clientMachine)
+	caller.Roles = []string{workload.Organization + "/" + workload.Role}
+	b.ready.ClientID = clientMachine
+	b.ready.ClientSecret, err = store.CreateMachine(b.registry.ctx, registryv1.MachineKind_MACHINE_KIND_CLIENT, caller, clientMachine)
+	return host, err
 }
 
 func (b *backend) startService(l net.Listener, registryAddress, secret string) error {
