@@ -146,7 +146,10 @@ func stranger(ctx context.Context, w *worker) {
 		raw: `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, judge: code(http.StatusUnauthorized),
 	}
 	if q.anonymous = w.dice.IntN(2) == 0; !q.anonymous {
-		q.machine = machine{w.system.id, "wrong"}
+		// A new one from somewhere else each time: failed attempts are counted by id and by address.
+		n := w.dice.Uint32()
+		q.machine = machine{fmt.Sprintf("nobody-%d", n), "wrong"}
+		q.from = fmt.Sprintf("10.%d.%d.%d", byte(n>>16), byte(n>>8), byte(n))
 	}
 	w.ask(ctx, q)
 }

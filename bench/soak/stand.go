@@ -182,7 +182,7 @@ func (s *stand) startServices(ctx context.Context, registry string, ports []stri
 // memory grow by a tenth.
 func (s *stand) startEdge(ctx context.Context, etcd, addresses string) error {
 	config, err := s.write("edge.yaml", fmt.Sprintf(
-		"etcd: {endpoints: [%q]}\nlistener: {address: \"127.0.0.1:0\"}\npage_size: 3\nprogress_interval: 0.02s\n%s", etcd, addresses))
+		"etcd: {endpoints: [%q]}\nlistener: {address: \"127.0.0.1:0\"}\npage_size: 3\nprogress_interval: 0.02s\ntrusted_proxies: [\"127.0.0.0/8\"]\n%s", etcd, addresses))
 	if err != nil {
 		return err
 	}

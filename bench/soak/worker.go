@@ -77,8 +77,10 @@ type question struct {
 	meta string
 	// anonymous sends no credentials.
 	anonymous bool
-	status    int
-	judge     func(a *answer) (verdict string, err error)
+	// from is the address that the request seems to come from; empty is that of all.
+	from   string
+	status int
+	judge  func(a *answer) (verdict string, err error)
 }
 
 // wire renders the question and gives the id that the answer must have.
@@ -90,6 +92,9 @@ func (w *worker) wire(q *question) (*wire, string) {
 	out := &wire{method: "POST", fields: []field{{"Content-Type", jsonType}, {"Accept", accept}}}
 	if !q.anonymous {
 		out.fields = append(out.fields, q.machine.fields()...)
+	}
+	if q.from != "" {
+		out.fields = append(out.fields, field{"X-Forwarded-For", q.from})
 	}
 	if q.version != oldest {
 		out.fields = append(out.fields, field{"MCP-Protocol-Version", q.version})

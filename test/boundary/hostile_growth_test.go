@@ -2,6 +2,7 @@ package boundary_test
 
 import (
 	"fmt"
+	"net/http"
 	"runtime"
 	"strings"
 	"sync"
@@ -73,7 +74,7 @@ func TestHostile_nothingGrows(t *testing.T) {
 		switch {
 		case err != nil:
 			t.Errorf("request %d, %s: %v", n, s.p.title(), err)
-		case got.status != w.Status:
+		case got.status != w.Status && !(w.Status == http.StatusUnauthorized && got.status == http.StatusTooManyRequests): // of one id, there are many here
 			t.Errorf("request %d, %s: status %d, want %d", n, s.p.title(), got.status, w.Status)
 		default:
 			if piece, whose := leakFinder().find(s.p.withoutTheEchoed(w, got)); piece != "" {

@@ -129,32 +129,43 @@ func credentialHeaders() []payload {
 	challenged := want{Status: 401, Code: 401}
 	out := heads(family, challenged,
 		[]string{"clientId: $V"},
-		[]string{"clientSecret: $V"},
 		[]string{"clientId: $V", "clientSecret: $K"},
 		[]string{"clientId:", "clientSecret:"},
 		[]string{"clientId"},
+		[]string{"clientId: $CLIENT, $V"},
+		[]string{"clientId: $CLIENT@$V.example"},
+		[]string{"clientId: \xff$V"},
+		[]string{"clientId: $SECRET", "clientSecret: $CLIENT"},
+		[]string{"clientId: " + strings.Repeat("x", 30_000), "clientSecret: " + strings.Repeat("y", 30_000)},
+		[]string{"Authorization: Bearer $V"},
+		[]string{"Authorization: bearer $V"},
+		[]string{"Authorization: Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiIkViJ9.$V"},
+		[]string{"Authorization: Bearer \xff$V"},
+	)
+	// Of a known id: once each, since failed attempts are counted by id.
+	known := heads(family, challenged,
+		[]string{"clientSecret: $V"},
 		[]string{"clientSecret"},
+		[]string{"clientSecret: $SECRET$V"},
+		[]string{"clientSecret: $SECRET\tx$V"},
+	)
+	for i := range known {
+		known[i].Once = true
+	}
+	out = append(out, known...)
+	out = append(out, heads(family, want{Status: 400, Code: -32600},
 		[]string{"clientId: $CLIENT", "clientId: $CLIENT"},
 		[]string{"clientId: $CLIENT", "clientid: $V"},
 		[]string{"clientId: $V", "CLIENTID: $CLIENT"},
 		[]string{"clientSecret: $SECRET", "clientSecret: $SECRET"},
 		[]string{"clientSecret: $SECRET", "clientSecret: $V"},
-		[]string{"clientId: $CLIENT, $V"},
-		[]string{"clientId: $CLIENT@$V.example"},
-		[]string{"clientId: \xff$V"},
-		[]string{"clientSecret: $SECRET$V"},
-		[]string{"clientSecret: $SECRET\tx$V"},
-		[]string{"clientId: $SECRET", "clientSecret: $CLIENT"},
-		[]string{"clientId: " + strings.Repeat("x", 30_000), "clientSecret: " + strings.Repeat("y", 30_000)},
-		[]string{"Authorization: Bearer $V"},
-		[]string{"Authorization: bearer $V"},
 		[]string{"Authorization: BEARER"},
 		[]string{"Authorization: Bearer "},
-		[]string{"Authorization: Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiIkViJ9.$V"},
 		[]string{"Authorization: Bearer $V", "Authorization: Basic x"},
 		[]string{"Authorization: Basic x", "Authorization: Bearer $V"},
-		[]string{"Authorization: Bearer \xff$V"},
-	)
+		[]string{"organizationId: $V", "organizationId: $K"},
+		[]string{"applicationId: $V", "applicationId: $V"},
+	)...)
 	out = append(out, heads(family, answered(),
 		[]string{"Authorization: Basic $V"},
 		[]string{"Authorization: $V"},

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"math/big"
 	"strconv"
 	"strings"
@@ -36,6 +38,8 @@ type payload struct {
 	Closes bool
 	// Pinned says that the payload names its protocol version itself, or none: it is not repeated in every one.
 	Pinned bool
+	// Once says that the payload is sent once, in no version and no dialect.
+	Once bool
 	// Want is the answer.
 	Want want
 
@@ -135,6 +139,14 @@ type sender struct {
 	dialect string
 }
 
+// address is where a payload seems to come from in this version and dialect.
+func (s sender) address(c canary) string {
+	h := fnv.New32a()
+	_, _ = io.WriteString(h, c.Value+" "+s.version+" "+s.dialect)
+	sum := h.Sum32()
+	return fmt.Sprintf("10.%d.%d.%d", byte(sum>>16), byte(sum>>8), byte(sum))
+}
+
 // render writes the request's bytes.
 func (p *payload) render(s sender) []byte {
 	c := p.canary
@@ -154,8 +166,9 @@ func (p *payload) render(s sender) []byte {
 	if !p.Anonymous {
 		lines = append(lines, "clientId: "+s.credentials.id, "clientSecret: "+s.credentials.secret)
 	}
-	// Every request has a canary, also one whose hostile part has no room for it.
-	lines = append(lines, "X-Canary: "+c.Value)
+	// Every request has a canary, also one whose hostile part has no room for it, and comes from an address of its own:
+	// failed attempts to authenticate are counted by address.
+	lines = append(lines, "X-Canary: "+c.Value, "X-Forwarded-For: "+s.address(c))
 	if s.version != "" && !p.Pinned {
 		lines = append(lines, "MCP-Protocol-Version: "+s.version)
 	}

@@ -218,7 +218,7 @@ var versions = []string{"", version20250326, version20250618, version20251125, v
 
 // runs says in which versions a payload is sent.
 func (p *payload) runs() []string {
-	if p.Pinned || p.Wire != nil {
+	if p.Pinned || p.Once || p.Wire != nil {
 		return []string{""}
 	}
 	return versions

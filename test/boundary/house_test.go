@@ -133,7 +133,7 @@ func newHouse(t testing.TB, texts map[string]string, options ...setting) *house 
 	port := uint32(netip.MustParseAddrPort(s.address).Port())
 	cfg := &configv1.EdgeConfig{Addresses: []*configv1.ZoneAddresses{{
 		Zone: "*", Ranges: []string{"127.0.0.0/8"}, Ports: []uint32{port},
-	}}}
+	}}, TrustedProxies: []string{"127.0.0.0/8", "::1/128"}, MaxCallsPerParticipant: 4096}
 	s.configure(cfg)
 	s.prepare(h)
 	e, err := edge.New(t.Context(), edge.WithConfig(cfg), edge.WithEtcd(etcd.NewClient(), ""), edge.WithVersion("1.2.3"),

@@ -119,8 +119,9 @@ func TestLists_filterAndPage(t *testing.T) {
 	h.furnish()
 	ctx := h.as("system")
 	eventually(t, "all is shown", func() bool {
-		r, err := h.client.ListZones(ctx, &registryv1.ListZonesRequest{})
-		return err == nil && len(r.GetZones()) == 9
+		// Instances are the last thing that a registration writes.
+		r, err := h.client.ListInstances(ctx, &registryv1.ListInstancesRequest{})
+		return err == nil && len(r.GetInstances()) == 9
 	})
 	within, err := h.client.ListServices(ctx, &registryv1.ListServicesRequest{Zone: appZone})
 	if got := pick(within.GetServices(), (*registryv1.ServiceSummary).GetZone); err != nil || !slices.Equal(got, []string{appZone, appZone + ".billing"}) {
