@@ -70,6 +70,9 @@ func (b *bearer) authenticate(_ context.Context, m *moment, c *Credentials) (Cal
 	if p == nil || p.participant == nil || p.client() != e.claims.ClientID {
 		return Caller{}, ErrUnauthenticated
 	}
+	if epoch := e.claims.Epoch; epoch != 0 && (p.machine == nil || epoch != epochOf(p.machine)) {
+		return Caller{}, ErrUnauthenticated // got by a secret that was replaced since
+	}
 	return Caller{Participant: p.participant, Scoped: true, Scopes: e.claims.Scopes}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	"github.com/sallyport-dev/sallyport/internal/auth/password"
 	"github.com/sallyport-dev/sallyport/participant"
 )
@@ -37,14 +38,22 @@ func (s *secrets) authenticate(_ context.Context, m *moment, c *Credentials) (Ca
 	return Caller{Participant: p}, err
 }
 
-// Client gives the participant of a machine that asks for a token by its id and secret. An id with `@` is nobody's. The
-// errors are those of [Authenticator.Authenticate].
-func (a *Authenticator) Client(id, secret string, address netip.Addr) (*participant.Participant, error) {
+// Client authenticates a machine that asks for a token by its id and secret, and gives the epoch of that secret, which
+// the token is to say. An id with `@` is nobody's. The errors are those of [Authenticator.Authenticate].
+func (a *Authenticator) Client(id, secret string, address netip.Addr) (epoch int64, err error) {
 	if a.cutOff() {
-		return nil, ErrCutOff
+		return 0, ErrCutOff
 	}
-	return a.counted(a.moment(), id, secret, address)
+	m := a.moment()
+	if _, err := a.counted(m, id, secret, address); err != nil {
+		return 0, err
+	}
+	stored, _ := m.view.Machine(id)
+	return epochOf(stored), nil
 }
+
+// epochOf tells a machine's secret from those before it.
+func epochOf(m *registryv1.StoredMachine) int64 { return m.GetSecretChangedAt().AsTime().UnixNano() }
 
 // counted checks a machine's secret and counts a failure.
 func (a *Authenticator) counted(m *moment, id, secret string, address netip.Addr) (*participant.Participant, error) {

@@ -130,6 +130,14 @@ func messageRegion(t *testing.T, h *house) {
 	}
 	head("a protocol version that is not served", func(headers http.Header) { headers.Set("MCP-Protocol-Version", "2024-11-05") })
 	head("no credentials, or wrong ones", func(headers http.Header) { headers.Set("clientSecret", "x") })
+	head("a header with credentials twice", func(headers http.Header) { headers.Add("clientId", h.caller.id) })
+	for range 10 { // and then it is one too many
+		h.post(callBody("1", "order", `{}`), credentials{id: "nobody", secret: "x"}.headers(version20251125))
+	}
+	head("wrong credentials, too often by one id or from one address", func(headers http.Header) {
+		headers.Set("clientId", "nobody")
+		headers.Set("clientSecret", "x")
+	})
 	head("another Content-Type", func(headers http.Header) { headers.Set("Content-Type", "text/plain") })
 	head("an Origin that is not allowed", func(headers http.Header) { headers.Set("Origin", "https://elsewhere.example") })
 	generated.Region(t, refusalsPage, "message", generated.Table([]string{"refused", "status", "code", "message"}, cells))

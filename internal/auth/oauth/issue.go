@@ -86,7 +86,8 @@ func (s *Server) issue(w http.ResponseWriter, r *http.Request) ([]byte, *refusal
 		return nil, no
 	}
 	// What the machine is, is looked up each time that its token is used.
-	if _, err := s.Clients.Client(id, secret, s.Proxies.Address(r.RemoteAddr, r.Header["X-Forwarded-For"])); err != nil {
+	epoch, err := s.Clients.Client(id, secret, s.Proxies.Address(r.RemoteAddr, r.Header["X-Forwarded-For"]))
+	if err != nil {
 		return nil, unauthenticated(err)
 	}
 	if resource := form.Get("resource"); resource != "" && !same(resource, s.Resource) {
@@ -106,7 +107,7 @@ func (s *Server) issue(w http.ResponseWriter, r *http.Request) ([]byte, *refusal
 		return nil, &refusal{http.StatusServiceUnavailable, "temporarily_unavailable", notReadyText, "1"}
 	}
 	text, err := token.Issue(key, token.Claims{
-		Issuer: s.Issuer, Subject: id, Audience: []string{s.Resource}, ClientID: id, Scopes: scopes,
+		Issuer: s.Issuer, Subject: id, Audience: []string{s.Resource}, ClientID: id, Scopes: scopes, Epoch: epoch,
 	}, now, s.Lifetime)
 	if err != nil {
 		s.Logger.Error("no token was issued", "machine", id, "error", err)

@@ -20,7 +20,6 @@ import (
 
 	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
 	"github.com/sallyport-dev/sallyport/internal/auth"
-	"github.com/sallyport-dev/sallyport/participant"
 )
 
 // The paths of RFC 9728 and RFC 8414, and our own.
@@ -60,8 +59,8 @@ type Server struct {
 
 // Clients authenticates machines.
 type Clients interface {
-	// Client gives the participant of a machine's id and secret. The errors are those of auth.Authenticator.
-	Client(id, secret string, address netip.Addr) (*participant.Participant, error)
+	// Client authenticates a machine and gives the epoch of its secret. The errors are those of auth.Authenticator.
+	Client(id, secret string, address netip.Addr) (epoch int64, err error)
 }
 
 // Handlers gives the handlers by exact path. What is not configured is not there. All of them are safe for concurrent

@@ -36,6 +36,9 @@ func Issue(key *identityv1.StoredTokenKey, c Claims, now time.Time, lifetime tim
 		}
 		payload = append(payload, ',')
 	}
+	if c.Epoch != 0 {
+		payload = append(strconv.AppendInt(append(payload, `"`+claimEpoch+`":"`...), c.Epoch, 10), `",`...)
+	}
 	payload = strconv.AppendInt(append(payload, `"iat":`...), now.Unix(), 10)
 	payload = strconv.AppendInt(append(payload, `,"exp":`...), now.Unix()+int64(lifetime/time.Second), 10)
 	payload = append(payload, '}')

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -128,6 +129,11 @@ func (c *Claims) set(name string, value jsontext.Value) (err error) {
 		c.Scopes, _ = ParseScopes(text) // those of another version of ours permit nothing here
 	case claimID:
 		c.ID, err = claims.Text(name, value)
+	case claimEpoch:
+		var text string
+		if text, err = claims.Text(name, value); err == nil {
+			c.Epoch, err = strconv.ParseInt(text, 10, 64)
+		}
 	case claimIssuedAt:
 		c.IssuedAt, err = claims.Seconds(name, value)
 	case claimNotBefore:

@@ -48,6 +48,7 @@ const (
 	claimAudience  = "aud"
 	claimClient    = "client_id"
 	claimScope     = "scope"
+	claimEpoch     = "secret_epoch"
 	claimIssuedAt  = "iat"
 	claimNotBefore = "nbf"
 	claimExpiry    = "exp"
@@ -60,6 +61,9 @@ type Claims struct {
 	// Audience are the resources that the token is good for.
 	Audience []string
 	Scopes   Scopes
+	// Epoch tells the secret by which a machine got the token from those before and after it, so that the token is worth
+	// nothing once the secret was replaced, or the machine by another of its id; 0 where the token does not say it.
+	Epoch int64
 	// KeyID names the key that signed.
 	KeyID string
 	// IssuedAt, NotBefore and Expiry are seconds since the epoch; NotBefore is 0 where the token does not say it.
