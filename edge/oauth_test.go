@@ -167,7 +167,7 @@ func TestOAuth_documents(t *testing.T) {
 	}
 	got := h.send(http.MethodGet, "/api/auth/oauth/jwks", "")
 	key := h.view().TokenKeys[0]
-	if got.header.Get("Cache-Control") != "public, max-age=300" || !strings.HasPrefix(got.body,
+	if got.header.Get("Cache-Control") != "public, max-age=30" || !strings.HasPrefix(got.body,
 		`{"keys":[{"kty":"OKP","crv":"Ed25519","use":"sig","alg":"EdDSA","kid":"`+key.GetKid()+`","x":"`) {
 		t.Errorf("jwks: %v %s", got.header, got.body)
 	}

@@ -15,9 +15,25 @@ import (
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
-// maxJudged is of how many participants decisions are remembered. One takes its own value, at most 4 KiB serialised,
-// and two bits for each rule.
-const maxJudged = 4096
+// Decisions are remembered of mostJudged participants, and of fewer where there are so many rules that these could take
+// more than judgedBytes together. One takes its participant, by value and as the message that its credential keeps, and
+// two bits for each rule.
+const (
+	mostJudged  = 16_384
+	judgedBytes = 160 << 20
+)
+
+// judgedEntries is of how many participants decisions are remembered where there are so many rules: a power of two.
+func judgedEntries(rules int) int {
+	entries := mostJudged
+	for entries > 1 && entries*(2*participant.MaxBytes+8*wordsFor(rules)) > judgedBytes {
+		entries /= 2
+	}
+	return entries
+}
+
+// wordsFor is how many words hold two bits for each rule.
+func wordsFor(rules int) int { return (2*rules + 63) / 64 }
 
 // decoy stands for a tool that is not there: a name that nobody may know takes the steps of one that nobody has.
 var decoy = &Entry{Service: registry.Key{Zone: participant.SystemZone}, rule: access.Nobody()}
@@ -60,7 +76,8 @@ func newDecisions(number uint64, grants *access.Grants, used []*access.Rule) *de
 	for i, r := range d.rules {
 		d.at[r] = i
 	}
-	d.held, d.judged = memory.New[held](maxJudged), memory.New[judged](maxJudged)
+	entries := judgedEntries(len(d.rules))
+	d.held, d.judged = memory.New[held](entries), memory.New[judged](entries)
 	return d
 }
 
@@ -89,7 +106,7 @@ func (d *decisions) of(p *participant.Participant) *judged {
 }
 
 func (d *decisions) ofValue(p *participant.Participant) *judged {
-	fresh := &judged{bits: make([]atomic.Uint64, (2*len(d.rules)+63)/64)}
+	fresh := &judged{bits: make([]atomic.Uint64, wordsFor(len(d.rules)))}
 	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
 	if err != nil || len(raw) > participant.MaxBytes {
 		return fresh // it is refused everything; see access.Rule.Judge

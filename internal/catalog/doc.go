@@ -22,11 +22,11 @@
 // # Who sees what
 //
 // Access rules are judged by package access; what they decided is remembered here, since lists ask it of every tool. A
-// decision depends on the participant's value, the rule and what roles grant alone: decisions are kept for 4,096
+// decision depends on the participant's value, the rule and what roles grant alone: decisions are kept for 16,384
 // participants, by value and by pointer, and each rule is evaluated once for each of them until a rule or a role of the
-// installation changes. One takes the bytes of its participant, at most 4 KiB serialised, and two bits for each distinct
-// rule, so that 10,000 callers of 1,000 tools under 200 rules take less than 8 MiB; the most that it can come to, with
-// participants of 4 KiB and 10,000 rules, is some 60 MiB.
+// installation changes. One takes its participant and two bits for each distinct rule: 10,000 callers of 1,000 tools
+// under 200 rules take less than 16 MiB. All together take at most 160 MiB, which participants of 4 KiB, the largest that
+// there are, come to under 8,000 rules; where there are more rules, fewer participants are remembered.
 //
 // Callers of one scope who are permitted the same share one rendered listing. All listings together take 128 MiB at most;
 // a listing under rules for which there is no room is assembled page by page. Names resolve among what is permitted, and a

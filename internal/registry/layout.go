@@ -88,10 +88,9 @@ func (l layout) delegatesOf(organization, email string) string {
 }
 
 // built is the marker of what the first registry makes once.
-func (l layout) built(what string) string   { return string(l) + "built-in/" + what }
-func (l layout) tokenKeys() string          { return string(l) + "keys/token/" }
-func (l layout) tokenKey(kid string) string { return l.tokenKeys() + kid }
-func (l layout) instances() string          { return string(l) + "instances/" }
+func (l layout) built(what string) string { return string(l) + "built-in/" + what }
+func (l layout) tokenKeys() string        { return string(l) + "keys/token/" }
+func (l layout) instances() string        { return string(l) + "instances/" }
 func (l layout) instance(k Key, id string) string {
 	return l.instances() + segment(k.Zone) + "/" + k.Service + "/" + id
 }

@@ -80,7 +80,8 @@ func Handlers(o Options) map[string]http.Handler {
 		s.Now = time.Now
 	}
 	paths[tokenPath] = http.HandlerFunc(s.token)
-	paths[keysPath] = document(func(*http.Request) []byte { return keySet(s.Keys()) }, "public, max-age=300")
+	// A new key is announced a minute before it signs, which is what a cache must not sleep through.
+	paths[keysPath] = document(func(*http.Request) []byte { return keySet(s.Keys()) }, "public, max-age=30")
 	about := document(func(*http.Request) []byte { return serverMetadata(s.Issuer) }, "public, max-age=300")
 	paths[serverPath] = about
 	if issuer, err := url.Parse(s.Issuer); err == nil && issuer.Path != "" {
