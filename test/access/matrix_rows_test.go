@@ -51,7 +51,7 @@ type row struct {
 	whole bool
 }
 
-// rows are the covering array over everything, and, in the world where all is on, the whole product of those who are
+// rows are the covering array over everything, each single thing that may be wrong, and, in the world where all is on, the whole product of those who are
 // let in, each of them at three edges.
 func rows() []row {
 	var all []row
@@ -90,6 +90,37 @@ func rows() []row {
 						}})
 					}
 					n++
+				}
+			}
+		}
+	}
+	// One thing wrong at a time: in the covering array one often hides behind another.
+	for _, h := range callerHolders {
+		for _, scope := range callerScopes {
+			sound := caller{holder: h, organization: scope[0], application: scope[1], ill: wellFormed, asIs: true, roles: []string{"refunder"}, off: nobodyOff}
+			if sound.credential = bySecretOrPassword; h == aDelegate {
+				sound.credential = byAccessToken
+			}
+			wrong := func(world int, change func(*caller)) {
+				c := sound
+				change(&c)
+				add(row{world: world, edge: len(all) % len(settings), version: served[len(all)%len(served)], caller: c})
+			}
+			for world := range worlds {
+				wrong(world, func(*caller) {})
+			}
+			for _, ill := range callerIlls {
+				wrong(0, func(c *caller) { c.ill = ill })
+			}
+			for _, o := range callerOffs {
+				wrong(0, func(c *caller) { c.off = o })
+			}
+			for _, credential := range callerCredentials {
+				wrong(0, func(c *caller) { c.credential = credential })
+			}
+			for _, k := range callerKinds {
+				if h == aMachine && k >= 0 {
+					wrong(0, func(c *caller) { c.storedKind, c.asIs = k, false })
 				}
 			}
 		}

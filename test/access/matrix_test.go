@@ -24,11 +24,11 @@ import (
 
 // What the matrix has at least; where it has shrunk, so has what it shows.
 const (
-	leastAdmitted = 700
-	leastRefused  = 100
-	leastCells    = 500_000
+	leastAdmitted = 900
+	leastRefused  = 300
+	leastCells    = 800_000
 	leastCalls    = 30_000
-	leastReached  = 4_000
+	leastReached  = 5_000
 )
 
 // The matrix: everybody who may ask, at every edge, for every tool, as the model says (access.md whole).
