@@ -167,23 +167,28 @@ func TestAttack_idsInHeaders(t *testing.T) {
 		}
 		a.nobody(t, secret, bySecret(id, theSecret)...)
 	}
-	for _, email := range []string{
+	// Each of these costs a hash of a password, or what is as dear.
+	for i, email := range []string{
 		"alice@example.com.", "alice@example.co", "alice@example.com\u200b", "al\u0131ce@example.com", "AL\u0130CE@example.com", "ali\u0441e@example.com",
 		"alice@e\u0445ample.com", "alice\uff20example.com", "alice@example\u3002com", "alice%40example.com", "alice@example.com%20", "alice@@example.com",
 		"alice+x@example.com", "\"alice\"@example.com", "<alice@example.com>", "Alice <alice@example.com>", "mailto:alice@example.com", "a\u0301lice@example.com",
 		"\u212alice@example.com", "ali\u017fe@example.com", "alice@example.com\xff", "\xfe\xff@example.com", "alice@example.com/orders", "acme/alice@example.com",
 		"../acme/alice@example.com", "_/root@example.com", "@", "alice@", "@example.com", "*@example.com", "alice@example.com,root@example.com", "root@example.com", bob,
 	} {
-		a.nobody(t, secret, bySecret(email, thePassword, inOrders...)...)
+		if i%thin == 0 {
+			a.nobody(t, secret, bySecret(email, thePassword, inOrders...)...)
+		}
 	}
-	for _, scope := range [][2]string{
+	for i, scope := range [][2]string{
 		{"", ""}, {"acme", ""}, {"", "orders"}, {"ACME", "orders"}, {"Acme", "orders"}, {"acme", "Orders"}, {"acme", "orders-2"}, {"acme", "orders.billing"},
 		{"acme.orders", ""}, {"acme.orders", "orders"}, {"acme.", "orders"}, {".acme", "orders"}, {"globex", "orders"}, {"system-api", ""}, {"acme", "system-api"},
 		{"system-api", "system-api"}, {"_", ""}, {"_", "orders"}, {"*", "*"}, {"acme", "*"}, {"../acme", "orders"}, {"acme/orders", ""}, {"acme%2e", "orders"},
 		{"%61cme", "orders"}, {"acme", "%6frders"}, {"\u0430cme", "orders"}, {"acme", "\u043erders"}, {"acme\u200b", "orders"}, {"acme\xff", "orders"},
 		{"\uff41cme", "orders"}, {"acme,globex", "orders"}, {"acme", "orders,orders-2"}, {"acme;", "orders"}, {"\"acme\"", "orders"},
 	} {
-		a.nobody(t, secret, bySecret(a.user(), thePassword, scopeLines(scope[0], scope[1])...)...)
+		if i%thin == 0 {
+			a.nobody(t, secret, bySecret(a.user(), thePassword, scopeLines(scope[0], scope[1])...)...)
+		}
 	}
 	for _, password := range []string{"", "the password", thePassword + ".", "The password of every user in this yard", theSecret, thePasswordHash()} {
 		a.nobody(t, secret, bySecret(a.user(), password, inOrders...)...)
