@@ -154,42 +154,42 @@ type Hidden struct {
 }
 
 // newBlock makes the block of a service from its plans: the published one first, then the other online ones.
-func (x *builder) newBlock(key registry.Key, w *wanted, plans []*plan, online bool) *block {
-	b := &block{key: key, wanted: w, settled: true, plans: plans, online: online, functions: map[string]*Entry{}}
+func (b *builder) newBlock(key registry.Key, w *wanted, plans []*plan, online bool) *block {
+	made := &block{key: key, wanted: w, settled: true, plans: plans, online: online, functions: map[string]*Entry{}}
 	for _, p := range plans {
 		if p.err != nil {
 			// A call could reach an instance of it, and what it forbids is not known.
-			b.hidden = append(b.hidden, Hidden{
+			made.hidden = append(made.hidden, Hidden{
 				Resource: contract.Identifier{Zone: key.Zone, Service: key.Service}.String(),
 				Reason:   fmt.Sprintf("contract %.12s does not compile: %v", p.key.digest, p.err),
 			})
 		}
 	}
-	if len(b.hidden) > 0 || len(plans) == 0 {
-		return b
+	if len(made.hidden) > 0 || len(plans) == 0 {
+		return made
 	}
 	for _, t := range plans[0].tools {
 		rule, reason := judgedBy(t, plans)
 		if reason != "" {
-			b.hidden = append(b.hidden, Hidden{Resource: t.resource, Reason: reason})
+			made.hidden = append(made.hidden, Hidden{Resource: t.resource, Reason: reason})
 			continue
 		}
 		if rule.Restricted() {
-			if x.catalog.options.NoAuthentication {
-				b.hidden = append(b.hidden, Hidden{
+			if b.catalog.options.NoAuthentication {
+				made.hidden = append(made.hidden, Hidden{
 					Resource: t.resource, Reason: "its access rule asks who calls, and this edge authenticates nobody", Unauthenticated: true,
 				})
 				continue
 			}
-			if rule = x.intern(rule); !slices.Contains(b.rules, rule) {
-				b.rules = append(b.rules, rule)
+			if rule = b.intern(rule); !slices.Contains(made.rules, rule) {
+				made.rules = append(made.rules, rule)
 			}
 		}
 		e := &Entry{Tool: t.tool, Service: key, Online: online, function: t, rule: rule}
-		b.entries = append(b.entries, e)
-		b.functions[t.tool.FullMethod] = e
+		made.entries = append(made.entries, e)
+		made.functions[t.tool.FullMethod] = e
 	}
-	return b
+	return made
 }
 
 // standsOn reports whether the block is what newBlock would make of the plans.
