@@ -178,8 +178,9 @@ func TestEscalation(t *testing.T) {
 		}, invalid, "name the organization"},
 		{"the administrator gives everything", "system.admin", newUser("acme", "platform-admin"), codes.OK, ""},
 		{"and names machines freely", "system.admin", newMachine("acme", "m9", "payer"), codes.OK, ""},
+		{"but not by an organization that is not theirs", "system.admin", newMachine("", "acme.m9"), invalid, "of organization acme"},
 		{"and names an organization that does not exist", "system.admin", newMachine("nowhere", "m9"), missing, `no organization "nowhere"`},
-		{"an id that is taken", "system.admin", newMachine("other", "acme.admin"), codes.AlreadyExists, `"acme.admin"`},
+		{"an id that is taken", "system.admin", newMachine("acme", "acme.admin"), codes.AlreadyExists, `"acme.admin"`},
 		{"a reserved organization", "system.admin", func(ctx context.Context) error {
 			_, err := h.organizations.CreateOrganization(ctx, &identityv1.CreateOrganizationRequest{OrganizationId: "system-api"})
 			return err

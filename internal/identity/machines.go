@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -10,6 +11,7 @@ import (
 	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	"github.com/sallyport-dev/sallyport/internal/registry"
+	"github.com/sallyport-dev/sallyport/internal/registry/rpc"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
@@ -32,6 +34,13 @@ func (s *Server) CreateMachine(ctx context.Context, req *identityv1.CreateMachin
 	// Ids are one name space for everybody: an organization has a part of it.
 	if isOrganization(ctx) && !strings.HasPrefix(req.GetMachineId(), owner+".") {
 		return nil, status.Errorf(codes.InvalidArgument, "machine_id: the machines of organization %s are called %s.<name>", owner, owner)
+	}
+	if of, _, dotted := strings.Cut(req.GetMachineId(), "."); dotted && of != owner {
+		if _, err := s.store.Organization(ctx, of); err == nil {
+			return nil, status.Errorf(codes.InvalidArgument, "machine_id: %s.… are the machines of organization %s: choose another name", of, of)
+		} else if !errors.Is(err, registry.ErrNotFound) {
+			return nil, rpc.StatusOf(err)
+		}
 	}
 	var p *participant.Participant
 	switch {
