@@ -179,6 +179,8 @@ func TestIdentities_asAnOrganization(t *testing.T) {
 		{admin, step{line: "machine disable acme.desk", want: []string{"machine acme.desk is disabled"}}},
 		{admin, step{line: "machine disable other.machine", err: `organization acme has no machine "other.machine"`}},
 		{admin, step{line: "machine list --organization other", err: "other"}},
+		{admin, step{line: "machine list --system", err: "which you are"}},
+		{admin, step{line: "machine create acme.stray --kind client --system", err: "which you are"}},
 		{admin, step{line: "organization create third", err: "the platform's own"}},
 		{admin, step{line: "key rotate token", err: "the platform's own"}},
 		{viewer, step{line: "machine list", want: []string{"acme.admin", "acme.desk", "acme.viewer"}, not: "other"}},

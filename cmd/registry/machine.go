@@ -157,7 +157,7 @@ func setMachineRoles(n *noun[*identityv1.Machine]) *cobra.Command {
 
 // ensureOwner makes the organization and application of a first machine, where they are missing.
 func ensureOwner(ctx context.Context, r request, application string) error {
-	if r.organization == "" {
+	if r.owner.organization == "" {
 		return nil
 	}
 	_, err := r.organizations.CreateOrganization(ctx, &identityv1.CreateOrganizationRequest{OrganizationId: r.organization})

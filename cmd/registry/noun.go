@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/sallyport-dev/sallyport/internal/identity"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
@@ -65,6 +66,9 @@ func (n *noun[T]) command(c *cobra.Command, out *output, work func(context.Conte
 		}
 		return at.do(cmd, func(ctx context.Context, ids *identities) error {
 			r := request{identities: ids, cmd: cmd, owner: whose, organization: whose.organization}
+			if whose.system {
+				r.organization = identity.Platform
+			}
 			if len(args) > 0 {
 				r.id = args[0]
 			}

@@ -118,7 +118,7 @@ func findRole(ctx context.Context, r request) (*identityv1.Role, error) {
 	var found *identityv1.Role
 	for _, role := range all {
 		// Who names no organization means their own, which is the platform's only for the platform.
-		if role.GetName() == r.id && (r.organization == "" || role.GetOrganizationId() == r.organization) &&
+		if role.GetName() == r.id && (r.owner.organization == "" || role.GetOrganizationId() == r.owner.organization) &&
 			(found == nil || role.GetOrganizationId() != "") {
 			found = role
 		}

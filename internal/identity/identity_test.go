@@ -98,6 +98,8 @@ func TestEscalation(t *testing.T) {
 		{"a role that does not exist", "acme.admin", newUser("", "nothing"), missing, `"nothing" is known`},
 		{"everything", "acme.admin", setRoles("", "acme.admin", "platform-admin"), missing, "platform-admin"},
 		{"another organization's role", "acme.admin", newUser("", "other/refunder"), invalid, "another organization's"},
+		{"what is meant for the platform", "acme.admin", newMachine("-", "acme.m7"), denied, "which you are"},
+		{"what is meant for the platform, by the platform", "system.admin", newMachine("-", "m7"), codes.OK, ""},
 		{"a role of its own that does not exist", "acme.admin", newUser("", "acme/nothing"), missing, `"acme/nothing"`},
 		{"a role that is spelled as two", "acme.admin", newUser("", "acme/a/b"), invalid, ""},
 		{"more to a machine that has less", "acme.admin", setRoles("", "acme.viewer", "payer"), denied, ""},

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
 	participantv1 "github.com/sallyport-dev/sallyport/gen/sallyport/participant/v1"
@@ -44,11 +46,19 @@ func (s *Server) Attach(to grpc.ServiceRegistrar) {
 	identityv1.RegisterOrganizationServiceServer(to, &s.organizations)
 }
 
+// Platform names the platform itself where an organization could be named: a caller who is an organization is refused
+// then, and does not do to itself what was meant for the platform.
+const Platform = "-"
+
 // scope gives the organization that a request is about, empty for the platform itself. An organization names itself or
-// nobody; any other is not known to it. The platform names one that is stored, or nobody.
+// nobody; any other is not known to it. The platform names one that is stored, or itself, or nobody.
 func (s *Server) scope(ctx context.Context, named string) (string, error) {
 	who := rpc.CallerOf(ctx).Participant
 	if who.GetKind() == participantv1.Kind_KIND_ORGANIZATION {
+		if named == Platform {
+			return "", status.Errorf(codes.PermissionDenied, "what is the platform's own is not for organization %s, which you are",
+				who.GetOrganizationId())
+		}
 		if named != "" && named != who.GetOrganizationId() {
 			return "", unknown("organization", named)
 		}
@@ -57,7 +67,7 @@ func (s *Server) scope(ctx context.Context, named string) (string, error) {
 	if who.GetKind() != participantv1.Kind_KIND_SYSTEM { // nobody else comes this far
 		return "", errNobody
 	}
-	if named == "" {
+	if named == "" || named == Platform {
 		return "", nil
 	}
 	if _, err := s.store.Organization(ctx, named); err != nil {

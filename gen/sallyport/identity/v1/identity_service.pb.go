@@ -843,7 +843,8 @@ func (x *Grant) GetRoles() []string {
 // The user to create.
 type CreateUserRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// The user's email.
 	Email string `protobuf:"bytes,2,opt,name=email,proto3" json:"email,omitempty"`
@@ -971,7 +972,8 @@ func (x *CreateUserResponse) GetUser() *User {
 // Which users to list.
 type ListUsersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// At most how many to give; 0 means 100.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
@@ -1090,7 +1092,8 @@ func (x *ListUsersResponse) GetNextPageToken() string {
 // Which user to change, and how.
 type SetUserGrantsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// The user's email.
 	Email string `protobuf:"bytes,2,opt,name=email,proto3" json:"email,omitempty"`
@@ -1200,7 +1203,8 @@ func (x *SetUserGrantsResponse) GetUser() *User {
 // Which user to change, and how.
 type SetUserPasswordRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// The user's email.
 	Email string `protobuf:"bytes,2,opt,name=email,proto3" json:"email,omitempty"`
@@ -1310,7 +1314,8 @@ func (x *SetUserPasswordResponse) GetUser() *User {
 // Which user to disable.
 type DisableUserRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// The user's email.
 	Email         string `protobuf:"bytes,2,opt,name=email,proto3" json:"email,omitempty"`
@@ -1411,7 +1416,8 @@ func (x *DisableUserResponse) GetUser() *User {
 // Which user to enable.
 type EnableUserRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// The user's email.
 	Email         string `protobuf:"bytes,2,opt,name=email,proto3" json:"email,omitempty"`
@@ -1512,7 +1518,8 @@ func (x *EnableUserResponse) GetUser() *User {
 // Which user to remove.
 type RemoveUserRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// The user's email.
 	Email         string `protobuf:"bytes,2,opt,name=email,proto3" json:"email,omitempty"`
@@ -1713,7 +1720,8 @@ func (x *Machine) GetSecretChangedAt() *timestamppb.Timestamp {
 // The machine to create.
 type CreateMachineRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// The application; empty for the organization itself, or for the platform.
 	ApplicationId string `protobuf:"bytes,2,opt,name=application_id,json=applicationId,proto3" json:"application_id,omitempty"`
@@ -1850,7 +1858,8 @@ func (x *CreateMachineResponse) GetSecret() string {
 // Which machines to list.
 type ListMachinesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// At most how many to give; 0 means 100.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
@@ -1969,7 +1978,8 @@ func (x *ListMachinesResponse) GetNextPageToken() string {
 // Which machine to change, and how.
 type RotateMachineRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// The machine's id.
 	MachineId     string `protobuf:"bytes,2,opt,name=machine_id,json=machineId,proto3" json:"machine_id,omitempty"`
@@ -2079,7 +2089,8 @@ func (x *RotateMachineResponse) GetSecret() string {
 // Which machine to change, and how.
 type SetMachineRolesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// The machine's id.
 	MachineId string `protobuf:"bytes,2,opt,name=machine_id,json=machineId,proto3" json:"machine_id,omitempty"`
@@ -2189,7 +2200,8 @@ func (x *SetMachineRolesResponse) GetMachine() *Machine {
 // Which machine to disable.
 type DisableMachineRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// The machine's id.
 	MachineId     string `protobuf:"bytes,2,opt,name=machine_id,json=machineId,proto3" json:"machine_id,omitempty"`
@@ -2290,7 +2302,8 @@ func (x *DisableMachineResponse) GetMachine() *Machine {
 // Which machine to enable.
 type EnableMachineRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// The machine's id.
 	MachineId     string `protobuf:"bytes,2,opt,name=machine_id,json=machineId,proto3" json:"machine_id,omitempty"`
@@ -2391,7 +2404,8 @@ func (x *EnableMachineResponse) GetMachine() *Machine {
 // Which machine to remove.
 type RemoveMachineRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// The machine's id.
 	MachineId     string `protobuf:"bytes,2,opt,name=machine_id,json=machineId,proto3" json:"machine_id,omitempty"`
@@ -2592,7 +2606,8 @@ func (x *Delegate) GetCreatedAt() *timestamppb.Timestamp {
 // Which delegates to list.
 type ListDelegatesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// At most how many to give; 0 means 100.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
@@ -2711,7 +2726,8 @@ func (x *ListDelegatesResponse) GetNextPageToken() string {
 // Which delegate to disable.
 type DisableDelegateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// The delegate's id.
 	DelegateId    string `protobuf:"bytes,2,opt,name=delegate_id,json=delegateId,proto3" json:"delegate_id,omitempty"`
@@ -2812,7 +2828,8 @@ func (x *DisableDelegateResponse) GetDelegate() *Delegate {
 // Which delegate to enable.
 type EnableDelegateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// The delegate's id.
 	DelegateId    string `protobuf:"bytes,2,opt,name=delegate_id,json=delegateId,proto3" json:"delegate_id,omitempty"`
@@ -2913,7 +2930,8 @@ func (x *EnableDelegateResponse) GetDelegate() *Delegate {
 // Which delegate to remove.
 type RemoveDelegateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// The delegate's id.
 	DelegateId    string `protobuf:"bytes,2,opt,name=delegate_id,json=delegateId,proto3" json:"delegate_id,omitempty"`
@@ -3097,7 +3115,8 @@ func (x *Role) GetCreatedAt() *timestamppb.Timestamp {
 // The role to create.
 type CreateRoleRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// The role's name, one label.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
@@ -3226,7 +3245,8 @@ func (x *CreateRoleResponse) GetRole() *Role {
 // Which roles to list.
 type ListRolesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// At most how many to give; 0 means 100.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
@@ -3345,7 +3365,8 @@ func (x *ListRolesResponse) GetNextPageToken() string {
 // Which role to change, and how.
 type UpdateRoleRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// The role's name, one label.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
@@ -3474,7 +3495,8 @@ func (x *UpdateRoleResponse) GetRole() *Role {
 // Which role to remove.
 type RemoveRoleRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The organization. Empty is the caller's own; for the platform it is the platform itself.
+	// The organization. Empty is the caller's own; for the platform it is the platform itself, which `-` names too, so that
+	// it cannot be meant by mistake.
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// The role's name, one label.
 	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
@@ -3615,9 +3637,9 @@ const file_sallyport_identity_v1_identity_service_proto_rawDesc = "" +
 	"\x13password_changed_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x11passwordChangedAt\"\xc3\x01\n" +
 	"\x05Grant\x12R\n" +
 	"\x0eapplication_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\rapplicationId\x12f\n" +
-	"\x05roles\x18\x02 \x03(\tBP\xbaHM\x92\x01J\x10@\"FrD\x18\x7f2@^([a-z0-9]([a-z0-9-]*[a-z0-9])?/)?[a-z0-9]([a-z0-9-]*[a-z0-9])?$R\x05roles\"\xce\x02\n" +
-	"\x11CreateUserRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12R\n" +
+	"\x05roles\x18\x02 \x03(\tBP\xbaHM\x92\x01J\x10@\"FrD\x18\x7f2@^([a-z0-9]([a-z0-9-]*[a-z0-9])?/)?[a-z0-9]([a-z0-9-]*[a-z0-9])?$R\x05roles\"\xd0\x02\n" +
+	"\x11CreateUserRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12R\n" +
 	"\x05email\x18\x02 \x01(\tB<\xbaH9\xc8\x01\x01r4\x18\xfe\x012/^[A-Za-z0-9.!#$%&'*+=?^_{|}~-]+@[A-Za-z0-9.-]+$R\x05email\x12\x1c\n" +
 	"\x04name\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\x04name\x12@\n" +
 	"\x06grants\x18\x04 \x03(\v2\x1c.sallyport.identity.v1.GrantB\n" +
@@ -3625,42 +3647,42 @@ const file_sallyport_identity_v1_identity_service_proto_rawDesc = "" +
 	"\bpassword\x18\x05 \x01(\tB\x13\xbaH\n" +
 	"\xd8\x01\x01r\x05\x10\f\x18\x80\x02\xba\xf8%\x02 \x01R\bpassword\"E\n" +
 	"\x12CreateUserResponse\x12/\n" +
-	"\x04user\x18\x01 \x01(\v2\x1b.sallyport.identity.v1.UserR\x04user\"\xba\x01\n" +
-	"\x10ListUsersRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12'\n" +
+	"\x04user\x18\x01 \x01(\v2\x1b.sallyport.identity.v1.UserR\x04user\"\xbc\x01\n" +
+	"\x10ListUsersRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"n\n" +
 	"\x11ListUsersResponse\x121\n" +
 	"\x05users\x18\x01 \x03(\v2\x1b.sallyport.identity.v1.UserR\x05users\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x82\x02\n" +
-	"\x14SetUserGrantsRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12R\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x84\x02\n" +
+	"\x14SetUserGrantsRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12R\n" +
 	"\x05email\x18\x02 \x01(\tB<\xbaH9\xc8\x01\x01r4\x18\xfe\x012/^[A-Za-z0-9.!#$%&'*+=?^_{|}~-]+@[A-Za-z0-9.-]+$R\x05email\x12@\n" +
 	"\x06grants\x18\x03 \x03(\v2\x1c.sallyport.identity.v1.GrantB\n" +
 	"\xbaH\a\x92\x01\x04\b\x01\x10@R\x06grants\"H\n" +
 	"\x15SetUserGrantsResponse\x12/\n" +
-	"\x04user\x18\x01 \x01(\v2\x1b.sallyport.identity.v1.UserR\x04user\"\xf3\x01\n" +
-	"\x16SetUserPasswordRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12R\n" +
+	"\x04user\x18\x01 \x01(\v2\x1b.sallyport.identity.v1.UserR\x04user\"\xf5\x01\n" +
+	"\x16SetUserPasswordRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12R\n" +
 	"\x05email\x18\x02 \x01(\tB<\xbaH9\xc8\x01\x01r4\x18\xfe\x012/^[A-Za-z0-9.!#$%&'*+=?^_{|}~-]+@[A-Za-z0-9.-]+$R\x05email\x12/\n" +
 	"\bpassword\x18\x03 \x01(\tB\x13\xbaH\n" +
 	"\xc8\x01\x01r\x05\x10\f\x18\x80\x02\xba\xf8%\x02 \x01R\bpassword\"J\n" +
 	"\x17SetUserPasswordResponse\x12/\n" +
-	"\x04user\x18\x01 \x01(\v2\x1b.sallyport.identity.v1.UserR\x04user\"\xbe\x01\n" +
-	"\x12DisableUserRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12R\n" +
+	"\x04user\x18\x01 \x01(\v2\x1b.sallyport.identity.v1.UserR\x04user\"\xc0\x01\n" +
+	"\x12DisableUserRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12R\n" +
 	"\x05email\x18\x02 \x01(\tB<\xbaH9\xc8\x01\x01r4\x18\xfe\x012/^[A-Za-z0-9.!#$%&'*+=?^_{|}~-]+@[A-Za-z0-9.-]+$R\x05email\"F\n" +
 	"\x13DisableUserResponse\x12/\n" +
-	"\x04user\x18\x01 \x01(\v2\x1b.sallyport.identity.v1.UserR\x04user\"\xbd\x01\n" +
-	"\x11EnableUserRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12R\n" +
+	"\x04user\x18\x01 \x01(\v2\x1b.sallyport.identity.v1.UserR\x04user\"\xbf\x01\n" +
+	"\x11EnableUserRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12R\n" +
 	"\x05email\x18\x02 \x01(\tB<\xbaH9\xc8\x01\x01r4\x18\xfe\x012/^[A-Za-z0-9.!#$%&'*+=?^_{|}~-]+@[A-Za-z0-9.-]+$R\x05email\"E\n" +
 	"\x12EnableUserResponse\x12/\n" +
-	"\x04user\x18\x01 \x01(\v2\x1b.sallyport.identity.v1.UserR\x04user\"\xbd\x01\n" +
-	"\x11RemoveUserRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12R\n" +
+	"\x04user\x18\x01 \x01(\v2\x1b.sallyport.identity.v1.UserR\x04user\"\xbf\x01\n" +
+	"\x11RemoveUserRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12R\n" +
 	"\x05email\x18\x02 \x01(\tB<\xbaH9\xc8\x01\x01r4\x18\xfe\x012/^[A-Za-z0-9.!#$%&'*+=?^_{|}~-]+@[A-Za-z0-9.-]+$R\x05email\"\x14\n" +
 	"\x12RemoveUserResponse\"\xe5\x02\n" +
 	"\aMachine\x12'\n" +
@@ -3673,9 +3695,9 @@ const file_sallyport_identity_v1_identity_service_proto_rawDesc = "" +
 	"\bdisabled\x18\x06 \x01(\bR\bdisabled\x129\n" +
 	"\n" +
 	"created_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12F\n" +
-	"\x11secret_changed_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x0fsecretChangedAt\"\xb7\x03\n" +
-	"\x14CreateMachineRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12R\n" +
+	"\x11secret_changed_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x0fsecretChangedAt\"\xb9\x03\n" +
+	"\x14CreateMachineRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12R\n" +
 	"\x0eapplication_id\x18\x02 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\rapplicationId\x12H\n" +
 	"\n" +
 	"machine_id\x18\x03 \x01(\tB)\xbaH&\xc8\x01\x01r!\x18\x80\x012\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\tmachineId\x12C\n" +
@@ -3683,44 +3705,44 @@ const file_sallyport_identity_v1_identity_service_proto_rawDesc = "" +
 	"\x05roles\x18\x05 \x03(\tBP\xbaHM\x92\x01J\x10@\"FrD\x18\x7f2@^([a-z0-9]([a-z0-9-]*[a-z0-9])?/)?[a-z0-9]([a-z0-9-]*[a-z0-9])?$R\x05roles\"i\n" +
 	"\x15CreateMachineResponse\x128\n" +
 	"\amachine\x18\x01 \x01(\v2\x1e.sallyport.identity.v1.MachineR\amachine\x12\x16\n" +
-	"\x06secret\x18\x02 \x01(\tR\x06secret\"\xbd\x01\n" +
-	"\x13ListMachinesRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12'\n" +
+	"\x06secret\x18\x02 \x01(\tR\x06secret\"\xbf\x01\n" +
+	"\x13ListMachinesRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"z\n" +
 	"\x14ListMachinesResponse\x12:\n" +
 	"\bmachines\x18\x01 \x03(\v2\x1e.sallyport.identity.v1.MachineR\bmachines\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xb6\x01\n" +
-	"\x14RotateMachineRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12H\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xb8\x01\n" +
+	"\x14RotateMachineRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12H\n" +
 	"\n" +
 	"machine_id\x18\x02 \x01(\tB)\xbaH&\xc8\x01\x01r!\x18\x80\x012\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\tmachineId\"i\n" +
 	"\x15RotateMachineResponse\x128\n" +
 	"\amachine\x18\x01 \x01(\v2\x1e.sallyport.identity.v1.MachineR\amachine\x12\x16\n" +
-	"\x06secret\x18\x02 \x01(\tR\x06secret\"\xa0\x02\n" +
-	"\x16SetMachineRolesRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12H\n" +
+	"\x06secret\x18\x02 \x01(\tR\x06secret\"\xa2\x02\n" +
+	"\x16SetMachineRolesRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12H\n" +
 	"\n" +
 	"machine_id\x18\x02 \x01(\tB)\xbaH&\xc8\x01\x01r!\x18\x80\x012\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\tmachineId\x12f\n" +
 	"\x05roles\x18\x03 \x03(\tBP\xbaHM\x92\x01J\x10@\"FrD\x18\x7f2@^([a-z0-9]([a-z0-9-]*[a-z0-9])?/)?[a-z0-9]([a-z0-9-]*[a-z0-9])?$R\x05roles\"S\n" +
 	"\x17SetMachineRolesResponse\x128\n" +
-	"\amachine\x18\x01 \x01(\v2\x1e.sallyport.identity.v1.MachineR\amachine\"\xb7\x01\n" +
-	"\x15DisableMachineRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12H\n" +
+	"\amachine\x18\x01 \x01(\v2\x1e.sallyport.identity.v1.MachineR\amachine\"\xb9\x01\n" +
+	"\x15DisableMachineRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12H\n" +
 	"\n" +
 	"machine_id\x18\x02 \x01(\tB)\xbaH&\xc8\x01\x01r!\x18\x80\x012\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\tmachineId\"R\n" +
 	"\x16DisableMachineResponse\x128\n" +
-	"\amachine\x18\x01 \x01(\v2\x1e.sallyport.identity.v1.MachineR\amachine\"\xb6\x01\n" +
-	"\x14EnableMachineRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12H\n" +
+	"\amachine\x18\x01 \x01(\v2\x1e.sallyport.identity.v1.MachineR\amachine\"\xb8\x01\n" +
+	"\x14EnableMachineRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12H\n" +
 	"\n" +
 	"machine_id\x18\x02 \x01(\tB)\xbaH&\xc8\x01\x01r!\x18\x80\x012\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\tmachineId\"Q\n" +
 	"\x15EnableMachineResponse\x128\n" +
-	"\amachine\x18\x01 \x01(\v2\x1e.sallyport.identity.v1.MachineR\amachine\"\xb6\x01\n" +
-	"\x14RemoveMachineRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12H\n" +
+	"\amachine\x18\x01 \x01(\v2\x1e.sallyport.identity.v1.MachineR\amachine\"\xb8\x01\n" +
+	"\x14RemoveMachineRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12H\n" +
 	"\n" +
 	"machine_id\x18\x02 \x01(\tB)\xbaH&\xc8\x01\x01r!\x18\x80\x012\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\tmachineId\"\x17\n" +
 	"\x15RemoveMachineResponse\"\xb1\x02\n" +
@@ -3736,30 +3758,30 @@ const file_sallyport_identity_v1_identity_service_proto_rawDesc = "" +
 	"clientName\x12\x1a\n" +
 	"\bdisabled\x18\a \x01(\bR\bdisabled\x129\n" +
 	"\n" +
-	"created_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\xbe\x01\n" +
-	"\x14ListDelegatesRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12'\n" +
+	"created_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\xc0\x01\n" +
+	"\x14ListDelegatesRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"~\n" +
 	"\x15ListDelegatesResponse\x12=\n" +
 	"\tdelegates\x18\x01 \x03(\v2\x1f.sallyport.identity.v1.DelegateR\tdelegates\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xb7\x01\n" +
-	"\x16DisableDelegateRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12G\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xb9\x01\n" +
+	"\x16DisableDelegateRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12G\n" +
 	"\vdelegate_id\x18\x02 \x01(\tB&\xbaH#\xc8\x01\x01r\x1e\x18\x80\x012\x19^delegate:[A-Za-z0-9_-]+$R\n" +
 	"delegateId\"V\n" +
 	"\x17DisableDelegateResponse\x12;\n" +
-	"\bdelegate\x18\x01 \x01(\v2\x1f.sallyport.identity.v1.DelegateR\bdelegate\"\xb6\x01\n" +
-	"\x15EnableDelegateRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12G\n" +
+	"\bdelegate\x18\x01 \x01(\v2\x1f.sallyport.identity.v1.DelegateR\bdelegate\"\xb8\x01\n" +
+	"\x15EnableDelegateRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12G\n" +
 	"\vdelegate_id\x18\x02 \x01(\tB&\xbaH#\xc8\x01\x01r\x1e\x18\x80\x012\x19^delegate:[A-Za-z0-9_-]+$R\n" +
 	"delegateId\"U\n" +
 	"\x16EnableDelegateResponse\x12;\n" +
-	"\bdelegate\x18\x01 \x01(\v2\x1f.sallyport.identity.v1.DelegateR\bdelegate\"\xb6\x01\n" +
-	"\x15RemoveDelegateRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12G\n" +
+	"\bdelegate\x18\x01 \x01(\v2\x1f.sallyport.identity.v1.DelegateR\bdelegate\"\xb8\x01\n" +
+	"\x15RemoveDelegateRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12G\n" +
 	"\vdelegate_id\x18\x02 \x01(\tB&\xbaH#\xc8\x01\x01r\x1e\x18\x80\x012\x19^delegate:[A-Za-z0-9_-]+$R\n" +
 	"delegateId\"\x18\n" +
 	"\x16RemoveDelegateResponse\"\xda\x01\n" +
@@ -3772,9 +3794,9 @@ const file_sallyport_identity_v1_identity_service_proto_rawDesc = "" +
 	"assignable\x18\x05 \x01(\bR\n" +
 	"assignable\x129\n" +
 	"\n" +
-	"created_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\xd3\x02\n" +
-	"\x11CreateRoleRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12?\n" +
+	"created_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\xd5\x02\n" +
+	"\x11CreateRoleRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12?\n" +
 	"\x04name\x18\x02 \x01(\tB+\xbaH(\xc8\x01\x01r#\x18?2\x1f^[a-z0-9]([a-z0-9-]*[a-z0-9])?$R\x04name\x12*\n" +
 	"\vdescription\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\vdescription\x12[\n" +
 	"\aactions\x18\x04 \x03(\tBA\xbaH>\x92\x01;\b\x01\x10\x80\x02\"4r2\x18\xc8\x012-^([*]|[a-z0-9_-]+([.][a-z0-9_-]+)*([.][*])?)$R\aactions\x12\x1e\n" +
@@ -3782,18 +3804,18 @@ const file_sallyport_identity_v1_identity_service_proto_rawDesc = "" +
 	"assignable\x18\x05 \x01(\bR\n" +
 	"assignable\"E\n" +
 	"\x12CreateRoleResponse\x12/\n" +
-	"\x04role\x18\x01 \x01(\v2\x1b.sallyport.identity.v1.RoleR\x04role\"\xba\x01\n" +
-	"\x10ListRolesRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12'\n" +
+	"\x04role\x18\x01 \x01(\v2\x1b.sallyport.identity.v1.RoleR\x04role\"\xbc\x01\n" +
+	"\x10ListRolesRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"n\n" +
 	"\x11ListRolesResponse\x121\n" +
 	"\x05roles\x18\x01 \x03(\v2\x1b.sallyport.identity.v1.RoleR\x05roles\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xd3\x02\n" +
-	"\x11UpdateRoleRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12?\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xd5\x02\n" +
+	"\x11UpdateRoleRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12?\n" +
 	"\x04name\x18\x02 \x01(\tB+\xbaH(\xc8\x01\x01r#\x18?2\x1f^[a-z0-9]([a-z0-9-]*[a-z0-9])?$R\x04name\x12*\n" +
 	"\vdescription\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\vdescription\x12[\n" +
 	"\aactions\x18\x04 \x03(\tBA\xbaH>\x92\x01;\b\x01\x10\x80\x02\"4r2\x18\xc8\x012-^([*]|[a-z0-9_-]+([.][a-z0-9_-]+)*([.][*])?)$R\aactions\x12\x1e\n" +
@@ -3801,9 +3823,9 @@ const file_sallyport_identity_v1_identity_service_proto_rawDesc = "" +
 	"assignable\x18\x05 \x01(\bR\n" +
 	"assignable\"E\n" +
 	"\x12UpdateRoleResponse\x12/\n" +
-	"\x04role\x18\x01 \x01(\v2\x1b.sallyport.identity.v1.RoleR\x04role\"\xaa\x01\n" +
-	"\x11RemoveRoleRequest\x12T\n" +
-	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12?\n" +
+	"\x04role\x18\x01 \x01(\v2\x1b.sallyport.identity.v1.RoleR\x04role\"\xac\x01\n" +
+	"\x11RemoveRoleRequest\x12V\n" +
+	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12?\n" +
 	"\x04name\x18\x02 \x01(\tB+\xbaH(\xc8\x01\x01r#\x18?2\x1f^[a-z0-9]([a-z0-9-]*[a-z0-9])?$R\x04name\"\x14\n" +
 	"\x12RemoveRoleResponse*[\n" +
 	"\vMachineKind\x12\x1c\n" +
