@@ -36,6 +36,19 @@ func Application(organization, application, id string) *Participant {
 	}
 }
 
+// Of makes the participant of an application, of an organization or, without either, of the platform. An application
+// without an organization disagrees with itself, as [Check] says.
+func Of(organization, application, id string) *Participant {
+	switch {
+	case application != "":
+		return Application(organization, application, id)
+	case organization != "":
+		return Organization(organization, id)
+	default:
+		return System(id)
+	}
+}
+
 // Anonymous makes the participant of a caller without credentials. It reaches the zones of [Rules.AnonymousZones].
 func Anonymous() *Participant {
 	return &Participant{Kind: participantv1.Kind_KIND_ANONYMOUS}

@@ -175,12 +175,12 @@ func (a *Authenticator) participant(w who, f *facts) *participant.Participant {
 		if f.user.GetDisabled() || f.grant(application) == nil {
 			return nil
 		}
-		p = of(organization, application, w.id)
+		p = participant.Of(organization, application, w.id)
 	case delegate:
 		if f.delegate.GetDisabled() || f.user == nil || f.user.GetDisabled() || f.grant(application) == nil {
 			return nil
 		}
-		p = of(organization, application, w.id)
+		p = participant.Of(organization, application, w.id)
 		p.OnBehalfOf = &participantv1.OnBehalfOf{
 			OwnerId: f.delegate.GetOwnerEmail(), ClientId: f.delegate.GetClientId(), ClientName: f.delegate.GetClientName(),
 		}
@@ -206,18 +206,4 @@ func (f *facts) count(organization string, names []string) []string {
 		}
 	}
 	return roles
-}
-
-// of makes a participant whose kind agrees with its ids.
-func of(organization, application, id string) *participant.Participant {
-	switch {
-	case organization == "":
-		p := participant.System(id)
-		p.ApplicationId = application // disagrees, where there is one, and is refused
-		return p
-	case application == "":
-		return participant.Organization(organization, id)
-	default:
-		return participant.Application(organization, application, id)
-	}
 }

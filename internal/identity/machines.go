@@ -42,17 +42,10 @@ func (s *Server) CreateMachine(ctx context.Context, req *identityv1.CreateMachin
 			return nil, rpc.StatusOf(err)
 		}
 	}
-	var p *participant.Participant
-	switch {
-	case req.GetApplicationId() != "" && owner == "":
+	if req.GetApplicationId() != "" && owner == "" {
 		return nil, errUnnamed
-	case req.GetApplicationId() != "":
-		p = participant.Application(owner, req.GetApplicationId(), "")
-	case owner != "":
-		p = participant.Organization(owner, "")
-	default:
-		p = participant.System("")
 	}
+	p := participant.Of(owner, req.GetApplicationId(), "")
 	p.Roles = req.GetRoles()
 	g, err := s.giver(ctx)
 	if err != nil {

@@ -80,7 +80,7 @@ func (s *Store) grantGuards(ctx context.Context, u *identityv1.StoredUser) ([]cl
 			return nil, invalid("two grants of application %q: put their roles into one", g.GetApplicationId())
 		}
 		seen[g.GetApplicationId()] = true
-		p := participantOf(u.GetOrganizationId(), g.GetApplicationId(), u.GetEmail())
+		p := participant.Of(u.GetOrganizationId(), g.GetApplicationId(), u.GetEmail())
 		p.Roles = g.GetRoles()
 		if err := checkParticipant(p); err != nil {
 			return nil, err
@@ -91,19 +91,6 @@ func (s *Store) grantGuards(ctx context.Context, u *identityv1.StoredUser) ([]cl
 		roles = append(roles, g.GetRoles()...)
 	}
 	return s.references(ctx, u.GetOrganizationId(), applications, roles)
-}
-
-// participantOf is the participant of an application, an organization or the platform. An application of the platform
-// disagrees with itself, as [participant.Check] says.
-func participantOf(organization, application, id string) *participant.Participant {
-	switch {
-	case application != "":
-		return participant.Application(organization, application, id)
-	case organization != "":
-		return participant.Organization(organization, id)
-	default:
-		return participant.System(id)
-	}
 }
 
 // Users reads at most limit users of an organization, or with an empty one of the platform, in the order of their emails
