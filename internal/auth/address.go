@@ -76,6 +76,19 @@ func hop(entry string) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
+// Origin is where a request came from. Whose address that is costs more to find out than to carry along, and only those
+// who fail to authenticate are counted by it.
+type Origin struct {
+	// Proxies are believed where they say whom a request came from.
+	Proxies *Proxies
+	// Peer is the other end of the connection, host:port, and Forwarded the values of X-Forwarded-For.
+	Peer      string
+	Forwarded []string
+}
+
+// Address gives the caller's own address; see [Proxies.Address]. The zero Origin's is an address like any other.
+func (o Origin) Address() netip.Addr { return o.Proxies.Address(o.Peer, o.Forwarded) }
+
 func normal(address netip.Addr) netip.Addr { return address.Unmap().WithZone("") }
 
 func (p *Proxies) trusts(address netip.Addr) bool {

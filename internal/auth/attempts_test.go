@@ -16,7 +16,7 @@ import (
 
 // from asks from an address.
 func (h *house) from(address string, c *auth.Credentials) error {
-	c.Address = netip.MustParseAddr(address)
+	c.Origin.Peer = netip.AddrPortFrom(netip.MustParseAddr(address), 1).String()
 	_, err := h.Authenticate(h.t.Context(), c)
 	return err
 }

@@ -13,7 +13,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
-	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -89,8 +88,8 @@ type Tokens struct {
 // from. It is read only until Authenticate returns.
 type Credentials struct {
 	Authorization, ClientID, ClientSecret, Organization, Application []string
-	// Address is the caller's own; see [Proxies]. The zero value is an address like any other.
-	Address netip.Addr
+	// Origin is where the request came from.
+	Origin Origin
 }
 
 // Caller is who is calling.

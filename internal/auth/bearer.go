@@ -54,7 +54,7 @@ func (b *bearer) authenticate(_ context.Context, m *moment, c *Credentials) (Cal
 	e, err := a.read(m, text)
 	if err != nil {
 		if errors.Is(err, token.ErrForged) {
-			return Caller{}, a.attempts.fail(now, "", c.Address)
+			return Caller{}, a.attempts.fail(now, "", c.Origin.Address())
 		}
 		return Caller{}, ErrUnauthenticated
 	}

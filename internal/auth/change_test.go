@@ -2,6 +2,7 @@ package auth_test
 
 import (
 	"errors"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -185,7 +186,7 @@ func TestAuthenticator_cutOff(t *testing.T) {
 		if _, err := h.ask(new(auth.Credentials)); err != nil {
 			t.Errorf("anonymous after %v: %v", row.after, err)
 		}
-		if _, err := h.Client("system", "s1", here); errors.Is(err, auth.ErrCutOff) != row.cut {
+		if _, err := h.Client("system", "s1", auth.Origin{Peer: netip.AddrPortFrom(here, 1).String()}); errors.Is(err, auth.ErrCutOff) != row.cut {
 			t.Errorf("a client after %v: %v", row.after, err)
 		}
 	}

@@ -184,7 +184,7 @@ func replace[K comparable, M proto.Message](all map[K]M, key K, edit func(M)) {
 }
 
 func (h *house) ask(c *auth.Credentials) (auth.Caller, error) {
-	c.Address = here
+	c.Origin.Peer = netip.AddrPortFrom(here, 1).String()
 	return h.Authenticate(h.t.Context(), c)
 }
 

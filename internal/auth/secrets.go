@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -34,18 +33,18 @@ func (s *secrets) authenticate(_ context.Context, m *moment, c *Credentials) (Ca
 		return a.user(m, c)
 	}
 	// The headers that select a scope select for users; a machine is one participant whatever they say.
-	p, err := (*Authenticator)(s).counted(m, only(c.ClientID), only(c.ClientSecret), c.Address)
+	p, err := (*Authenticator)(s).counted(m, only(c.ClientID), only(c.ClientSecret), c.Origin)
 	return Caller{Participant: p}, err
 }
 
 // Client authenticates a machine that asks for a token by its id and secret, and gives the epoch of that secret, which
 // the token is to say. An id with `@` is nobody's. The errors are those of [Authenticator.Authenticate].
-func (a *Authenticator) Client(id, secret string, address netip.Addr) (epoch int64, err error) {
+func (a *Authenticator) Client(id, secret string, from Origin) (epoch int64, err error) {
 	if a.cutOff() {
 		return 0, ErrCutOff
 	}
 	m := a.moment()
-	if _, err := a.counted(m, id, secret, address); err != nil {
+	if _, err := a.counted(m, id, secret, from); err != nil {
 		return 0, err
 	}
 	stored, _ := m.view.Machine(id)
@@ -56,11 +55,11 @@ func (a *Authenticator) Client(id, secret string, address netip.Addr) (epoch int
 func epochOf(m *registryv1.StoredMachine) int64 { return m.GetSecretChangedAt().AsTime().UnixNano() }
 
 // counted checks a machine's secret and counts a failure.
-func (a *Authenticator) counted(m *moment, id, secret string, address netip.Addr) (*participant.Participant, error) {
+func (a *Authenticator) counted(m *moment, id, secret string, from Origin) (*participant.Participant, error) {
 	if p := a.machine(m, id, secret); p != nil {
 		return p, nil
 	}
-	return nil, a.attempts.fail(a.options.Now(), id, address)
+	return nil, a.attempts.fail(a.options.Now(), id, from.Address())
 }
 
 // Machine gives the participant of a machine's id and secret, or ErrUnauthenticated. It is for who knows no addresses:
@@ -109,7 +108,7 @@ func (a *Authenticator) user(m *moment, c *Credentials) (Caller, error) {
 			w.id = canonical
 		}
 	}
-	attempt, err := a.attempts.begin(now, w.organization+"\x00"+w.id, c.Address)
+	attempt, err := a.attempts.begin(now, w.organization+"\x00"+w.id, c.Origin.Address())
 	if err != nil {
 		return Caller{}, err
 	}

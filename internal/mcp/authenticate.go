@@ -45,11 +45,9 @@ func (x *exchange) authenticate() *answer {
 		ClientID:      h["Clientid"], ClientSecret: h["Clientsecret"],
 		Organization: h["Organizationid"], Application: h["Applicationid"],
 	}
-	var forwarded []string
-	if o.Proxies != nil {
-		forwarded = h["X-Forwarded-For"]
+	if x.credentials.Origin = (auth.Origin{Proxies: o.Proxies, Peer: x.r.RemoteAddr}); o.Proxies != nil {
+		x.credentials.Origin.Forwarded = h["X-Forwarded-For"]
 	}
-	x.credentials.Address = o.Proxies.Address(x.r.RemoteAddr, forwarded)
 	caller, err := o.Authenticator.Authenticate(x.r.Context(), &x.credentials)
 	switch {
 	case err == nil:

@@ -68,7 +68,7 @@ func (x *exchange) settle(a *answer) {
 	}
 	if x.strange {
 		s.Credential = credentialOf(&x.credentials)
-		if at := x.credentials.Address; at.IsValid() {
+		if at := x.credentials.Origin.Address(); at.IsValid() {
 			s.Address = at.String()
 		}
 	}

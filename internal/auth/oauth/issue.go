@@ -86,7 +86,9 @@ func (s *Server) issue(w http.ResponseWriter, r *http.Request) ([]byte, *refusal
 		return nil, no
 	}
 	// What the machine is, is looked up each time that its token is used.
-	epoch, err := s.Clients.Client(id, secret, s.Proxies.Address(r.RemoteAddr, r.Header["X-Forwarded-For"]))
+	epoch, err := s.Clients.Client(id, secret, auth.Origin{
+		Proxies: s.Proxies, Peer: r.RemoteAddr, Forwarded: r.Header["X-Forwarded-For"],
+	})
 	if err != nil {
 		return nil, unauthenticated(err)
 	}

@@ -60,7 +60,7 @@ type Server struct {
 // Clients authenticates machines.
 type Clients interface {
 	// Client authenticates a machine and gives the epoch of its secret. The errors are those of auth.Authenticator.
-	Client(id, secret string, address netip.Addr) (epoch int64, err error)
+	Client(id, secret string, from auth.Origin) (epoch int64, err error)
 }
 
 // Handlers gives the handlers by exact path. What is not configured is not there. All of them are safe for concurrent
