@@ -1,8 +1,8 @@
 // Package lifecycle says how a request ended.
 //
 // In comes the one [Settlement] that internal/mcp makes of every request, out goes one log line, and what the audit log
-// says of it. The room knows no HTTP and no JSON-RPC, and it never sees a body, a header, an argument or a result: a Settlement holds bounded facts
-// of ours only (lifecycle.md, "Settlement"). Interceptors and observers will live here.
+// says of it. The room knows no HTTP and no JSON-RPC, and it never sees a body, a header, an argument or a result: a
+// Settlement holds bounded facts of ours only (lifecycle.md, "Settlement"). Interceptors and observers will live here.
 package lifecycle
 
 import (
