@@ -43,8 +43,8 @@ func TestCompare_everyTargetAnswersRightlyAndIsMeasured(t *testing.T) {
 			}
 		}
 	}
-	if measured != 18 {
-		t.Errorf("%d targets were measured in all scenarios together, want 18", measured)
+	if measured != 19 {
+		t.Errorf("%d targets were measured in all scenarios together, want 19", measured)
 	}
 	verdicts := figures.Verdicts()
 	if want := len(harness.Lines()); len(verdicts) != want {

@@ -24,9 +24,10 @@ type exposure struct {
 // An ExposeOption describes a function that [Expose] exposes.
 type ExposeOption func(*toolv1.Tool)
 
-// Expose makes an RPC a tool without touching its proto (tools.md, Exposing). function is `pkg.Service/Method`, or the
-// method's name alone where the process serves one service besides health and reflection; a name that is there not
-// once, or that would need guessing, is an error of [Run]. `pkg.Service` exposes every unary RPC of a service, as the
+// Expose makes an RPC a tool without touching its proto (tools.md, Exposing). function is `pkg.Service/Method`, also
+// with gRPC's slash before it as in the generated constants, or the method's name alone where the process serves one
+// service besides health and reflection; a name that is there not once, or that would need guessing, is an error of
+// [Run]. `pkg.Service` exposes every unary RPC of a service, as the
 // service option does.
 //
 // A bare Expose only exposes: what describes the RPC stays as it is. Given options, it describes the RPC as a
@@ -102,7 +103,7 @@ func overlays(exposures []exposure, services []protoreflect.ServiceDescriptor) (
 }
 
 func (e exposure) resolve(services []protoreflect.ServiceDescriptor) (*registryv1.Overlay, error) {
-	if serviceName, method, ok := strings.Cut(e.function, "/"); ok {
+	if serviceName, method, ok := strings.Cut(strings.TrimPrefix(e.function, "/"), "/"); ok {
 		i := slices.IndexFunc(services, func(sd protoreflect.ServiceDescriptor) bool { return string(sd.FullName()) == serviceName })
 		if i < 0 {
 			return nil, fmt.Errorf("the process does not serve %s: it serves %s", serviceName, names(services))

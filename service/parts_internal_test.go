@@ -92,6 +92,7 @@ func TestOverlays(t *testing.T) {
 		{"nothing", one, nil, nil, nil},
 		{"a bare name among one service", one, []Option{Expose("FindById")}, []*registryv1.Overlay{{Function: order + "/FindById"}}, nil},
 		{"a full name among two", two, []Option{Expose(project + "/FindByRepoFullName")}, []*registryv1.Overlay{{Function: project + "/FindByRepoFullName"}}, nil},
+		{"a method as gRPC spells it", two, []Option{Expose("/" + project + "/FindByRepoFullName")}, []*registryv1.Overlay{{Function: project + "/FindByRepoFullName"}}, nil},
 		{"a service", two, []Option{Expose(project)}, []*registryv1.Overlay{{Function: project}}, nil},
 		{"a service with its title", two, []Option{Expose(project, Title("Projects"))}, []*registryv1.Overlay{{Function: project, ServiceTitle: "Projects"}}, nil},
 		{"everything that can be said", one, []Option{Expose("FindById", Title("t"), Description("d"), Name("n"), ReadOnly(), Destructive(), Idempotent(),

@@ -41,6 +41,7 @@ type Fleet struct {
 type facts struct {
 	Etcd         string `json:"etcd"`
 	Port         uint32 `json:"port"`
+	OpenPort     uint32 `json:"open_port"`
 	Plain        string `json:"plain"`
 	ClientID     string `json:"client_id"`
 	ClientSecret string `json:"client_secret"`
@@ -158,8 +159,11 @@ func (f *Fleet) config() (path string, err error) {
 	return path, os.WriteFile(path, fmt.Appendf(nil, `etcd: {endpoints: [%q]}
 listener: {address: "127.0.0.1:0"}
 page_size: %d
-addresses: [{zone: %s, ranges: ["127.0.0.0/8"], ports: [%d]}]
-`, f.facts.Etcd, 2*workload.ListedTools, workload.Zone, f.facts.Port), 0o600)
+addresses:
+  - {zone: %s, ranges: ["127.0.0.0/8"], ports: [%d]}
+  - {zone: %s, ranges: ["127.0.0.0/8"], ports: [%d]}
+anonymous_zones: [%[5]s]
+`, f.facts.Etcd, 2*workload.ListedTools, workload.Zone, f.facts.Port, workload.OpenZone, f.facts.OpenPort), 0o600)
 }
 
 func (f *Fleet) startEdge(ctx context.Context) error {
@@ -193,6 +197,9 @@ func (f *Fleet) prepareEdge(ctx context.Context, l *httpLoad) error {
 		if err := l.prepare(s, askMCP(s, headers), judgeCall(s)); err != nil {
 			return fmt.Errorf("edge, %s: %w", s, err)
 		}
+	}
+	if err := l.prepare(SmallOpen, askMCP(SmallOpen, mcpHeaders), judgeCall(SmallOpen)); err != nil {
+		return fmt.Errorf("edge, %s: %w", SmallOpen, err)
 	}
 	for _, s := range []Scenario{List, ListSpelled} {
 		if err := l.prepare(s, askMCP(s, headers), judgeList); err != nil {

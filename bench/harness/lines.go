@@ -51,6 +51,10 @@ func Lines() []Line {
 			value: ratio(cost(Small, Edge), cost(Small, Gateway)),
 		},
 		{
+			Name: "small call: with ÷ without credentials and rules", Needs: string(Small), Also: string(SmallOpen), Limit: 1.1, Unit: times,
+			value: ratio(cost(Small, Edge), cost(SmallOpen, Edge)),
+		},
+		{
 			Name: "large result: edge ÷ gateway", Needs: string(Large), Limit: 0.32, Unit: times,
 			value: ratio(cost(Large, Edge), cost(Large, Gateway)),
 		},

@@ -22,6 +22,8 @@ const (
 	// Small and Large are the workload's two calls.
 	Small = Scenario(workload.Small)
 	Large = Scenario(workload.Large)
+	// SmallOpen is the small call of a tool without an access rule, by callers without credentials.
+	SmallOpen Scenario = "small-open"
 	// List lists a thousand tools.
 	List Scenario = "list"
 	// ListSpelled lists them in the dialect that changes most.
@@ -34,6 +36,14 @@ func (s Scenario) workers() int {
 		return 2
 	}
 	return workload.Workers
+}
+
+// size is that of the scenario's call.
+func (s Scenario) size() workload.Size {
+	if s == SmallOpen {
+		return workload.Small
+	}
+	return workload.Size(s)
 }
 
 func (s Scenario) lists() bool { return s == List || s == ListSpelled }

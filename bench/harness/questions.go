@@ -28,8 +28,12 @@ func rpcID(worker int) int { return 100 + worker }
 
 // mcpCall is a worker's tools/call.
 func mcpCall(s Scenario, worker int) []byte {
+	alias := workload.Alias
+	if s == SmallOpen {
+		alias = workload.OpenAlias
+	}
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`,
-		rpcID(worker), workload.Alias, workload.Arguments(workload.Size(s), worker))
+		rpcID(worker), alias, workload.Arguments(s.size(), worker))
 }
 
 func mcpList(worker int) []byte {
@@ -63,7 +67,7 @@ func askEcho(s Scenario) func(worker int) question {
 func askREST(s Scenario) func(worker int) question {
 	return func(worker int) question {
 		return question{
-			request:  post("/v1/items:get", plainHeaders, workload.Arguments(workload.Size(s), worker)),
+			request:  post("/v1/items:get", plainHeaders, workload.Arguments(s.size(), worker)),
 			contains: []byte(workload.ID(worker)),
 		}
 	}
@@ -72,7 +76,7 @@ func askREST(s Scenario) func(worker int) question {
 // askThrough are the questions to the pass-through: requests on the wire.
 func askThrough(s Scenario) func(worker int) question {
 	return func(worker int) question {
-		request := workload.Wire(workload.Request(workload.Size(s), worker))
+		request := workload.Wire(workload.Request(s.size(), worker))
 		return question{request: post("/"+string(s), plainHeaders, request), contains: []byte(workload.ID(worker))}
 	}
 }
@@ -80,7 +84,7 @@ func askThrough(s Scenario) func(worker int) question {
 // judgeThrough judges what was passed through: the response on the wire, and blanks.
 func judgeThrough(s Scenario, size int) func(worker int, body []byte) error {
 	return func(worker int, body []byte) error {
-		got, want := new(benchv1.GetItemResponse), workload.Response(workload.Size(s), worker)
+		got, want := new(benchv1.GetItemResponse), workload.Response(s.size(), worker)
 		response := body[:min(len(body), proto.Size(want))]
 		if err := proto.Unmarshal(response, got); err != nil || !proto.Equal(got, want) || len(body) != size {
 			return fmt.Errorf("%d bytes that are not the response and blanks, %d together: %v, %w", len(body), size, got, err)
@@ -91,7 +95,7 @@ func judgeThrough(s Scenario, size int) func(worker int, body []byte) error {
 
 // judgeREST judges a response of grpc-gateway.
 func judgeREST(s Scenario) func(worker int, body []byte) error {
-	return func(worker int, body []byte) error { return workload.Check(workload.Size(s), worker, body) }
+	return func(worker int, body []byte) error { return workload.Check(s.size(), worker, body) }
 }
 
 // envelope is a JSON-RPC response.
@@ -129,7 +133,7 @@ func judgeCall(s Scenario) func(worker int, body []byte) error {
 		if r.IsError || len(r.Content) != 1 || r.Content[0].Type != "text" {
 			return fmt.Errorf("a result without the one text: %.300s", body)
 		}
-		size := workload.Size(s)
+		size := s.size()
 		return errors.Join(workload.Check(size, worker, r.StructuredContent), workload.Check(size, worker, []byte(r.Content[0].Text)))
 	}
 }

@@ -17,8 +17,12 @@ const (
 	FullMethod = benchv1.BenchService_GetItem_FullMethodName
 	// Alias is the name under which the RPC is published as a tool.
 	Alias = "get_item"
-	// Zone is the service's zone, as its proto says.
+	// Zone is the service's zone.
 	Zone = "app." + Organization + "." + Application
+	// OpenAlias is the name of the same tool in OpenZone, where it has no access rule.
+	OpenAlias = "get_open_item"
+	// OpenZone is reached by callers without credentials, and by no application.
+	OpenZone = "app." + Organization + ".open"
 	// Organization and Application own the zone.
 	Organization = "bench-org"
 	Application  = "bench-app"

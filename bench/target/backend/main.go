@@ -25,6 +25,7 @@ import (
 	configv1 "github.com/sallyport-dev/sallyport/gen/sallyport/config/v1"
 	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
+	toolv1 "github.com/sallyport-dev/sallyport/gen/sallyport/tool/v1"
 	"github.com/sallyport-dev/sallyport/internal/registry"
 	"github.com/sallyport-dev/sallyport/internal/registry/embedded"
 	"github.com/sallyport-dev/sallyport/internal/registry/server"
@@ -38,6 +39,8 @@ type Ready struct {
 	Etcd string `json:"etcd"`
 	// Port is the port of the registered service, which the edge may dial in the zone.
 	Port uint32 `json:"port"`
+	// OpenPort is that of the same service without access rules, in the zone that anybody reaches.
+	OpenPort uint32 `json:"open_port"`
 	// Plain is the address of the service without registry and assertions.
 	Plain string `json:"plain"`
 	// ClientID and ClientSecret are the credentials of the application that calls.
@@ -93,11 +96,12 @@ func (f *floor) stop() error {
 }
 
 func (b *backend) start() error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := listen(&b.ready.Port)
 	if err != nil {
 		return err
 	}
-	if b.ready.Port, err = port(l.Addr()); err != nil {
+	open, err := listen(&b.ready.OpenPort)
+	if err != nil {
 		return err
 	}
 	grpcAddress, err := b.startRegistry()
@@ -108,8 +112,14 @@ func (b *backend) start() error {
 	if err != nil {
 		return fmt.Errorf("machines: %w", err)
 	}
-	if err := b.startService(l, grpcAddress, secret); err != nil {
+	if err := b.startService(l, grpcAddress, secret, service.Zone(workload.Zone)); err != nil {
 		return fmt.Errorf("service: %w", err)
+	}
+	err = b.startService(open, grpcAddress, secret, service.Zone(workload.OpenZone), service.Expose(workload.FullMethod,
+		service.Name(workload.OpenAlias), service.ReadOnly(), service.Idempotent(),
+		service.Tool(&toolv1.Tool{Access: &toolv1.Access{Mode: toolv1.AccessMode_ACCESS_MODE_PERMIT_ALL}})))
+	if err != nil {
+		return fmt.Errorf("service without rules: %w", err)
 	}
 	if err := b.startPlain(); err != nil {
 		return fmt.Errorf("plain service: %w", err)
@@ -120,13 +130,19 @@ func (b *backend) start() error {
 	return nil
 }
 
-func port(a net.Addr) (uint32, error) {
-	_, text, err := net.SplitHostPort(a.String())
+// listen gives a listener on a free port, and the port.
+func listen(port *uint32) (net.Listener, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, err
+		return nil, err
+	}
+	_, text, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		return nil, err
 	}
 	n, err := strconv.ParseUint(text, 10, 16)
-	return uint32(n), err
+	*port = uint32(n)
+	return l, err
 }
 
 // wait gives what arrives from a floor, or why nothing will.
@@ -147,6 +163,7 @@ func (b *backend) startRegistry() (address string, err error) {
 		GrpcListen: "127.0.0.1:0",
 		Addresses: []*configv1.ZoneAddresses{
 			{Zone: workload.Zone, Ranges: []string{"127.0.0.0/8"}, Ports: []uint32{b.ready.Port}},
+			{Zone: workload.OpenZone, Ranges: []string{"127.0.0.0/8"}, Ports: []uint32{b.ready.OpenPort}},
 		},
 	}
 	b.registry.Go(func() error {
@@ -186,14 +203,12 @@ func (b *backend) machines() (string, error) {
 	return host, err
 }
 
-func (b *backend) startService(l net.Listener, registryAddress, secret string) error {
+func (b *backend) startService(l net.Listener, registryAddress, secret string, options ...service.Option) error {
 	registered := make(chan struct{}, 16)
-	b.services.Go(func() error {
-		return service.Run(b.services.ctx, workload.Register, service.Registry(registryAddress),
-			service.Credentials(hostMachine, secret), service.Listener(l), service.TTL(lease), service.NoSignals(),
-			service.Logger(b.logger), service.DrainTimeout(time.Second),
-			service.OnRegister(func(service.Registration) { registered <- struct{}{} }))
-	})
+	options = append(options, service.Registry(registryAddress), service.Credentials(hostMachine, secret), service.Listener(l),
+		service.TTL(lease), service.NoSignals(), service.Logger(b.logger), service.DrainTimeout(time.Second),
+		service.OnRegister(func(service.Registration) { registered <- struct{}{} }))
+	b.services.Go(func() error { return service.Run(b.services.ctx, workload.Register, options...) })
 	_, err := wait(b.services, registered)
 	return err
 }

@@ -573,10 +573,10 @@ const file_sallyport_bench_v1_bench_proto_rawDesc = "" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fSTATUS_DRAFT\x10\x01\x12\x11\n" +
 	"\rSTATUS_ACTIVE\x10\x02\x12\x13\n" +
-	"\x0fSTATUS_ARCHIVED\x10\x032\x8e\x02\n" +
+	"\x0fSTATUS_ARCHIVED\x10\x032\xf5\x01\n" +
 	"\fBenchService\x12\xd7\x01\n" +
-	"\aGetItem\x12\".sallyport.bench.v1.GetItemRequest\x1a#.sallyport.bench.v1.GetItemResponse\"\x82\x01\xaa\xf8%f\x1a\bget_item \x010\x01RV\x12\x06reader\x1a\titems.get\"Aparticipant.application_id == 'bench-app' && tool.hints.read_only\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/v1/items:get\x1a$\xa2\xf8% \n" +
-	"\x05Bench\x12\x17app.bench-org.bench-appBIZGgithub.com/sallyport-dev/sallyport/bench/gen/sallyport/bench/v1;benchv1b\x06proto3"
+	"\aGetItem\x12\".sallyport.bench.v1.GetItemRequest\x1a#.sallyport.bench.v1.GetItemResponse\"\x82\x01\xaa\xf8%f\x1a\bget_item \x010\x01RV\x12\x06reader\x1a\titems.get\"Aparticipant.application_id == 'bench-app' && tool.hints.read_only\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/v1/items:get\x1a\v\xa2\xf8%\a\n" +
+	"\x05BenchBIZGgithub.com/sallyport-dev/sallyport/bench/gen/sallyport/bench/v1;benchv1b\x06proto3"
 
 var (
 	file_sallyport_bench_v1_bench_proto_rawDescOnce sync.Once
