@@ -55,16 +55,17 @@ var alarms = sync.Pool{New: func() any {
 }}
 
 func newCallContext(parent context.Context, timeout time.Duration) *callContext {
-	c := &callContext{Context: parent, deadline: time.Now().Add(timeout)}
+	now := time.Now()
+	c := &callContext{Context: parent, deadline: now.Add(timeout)}
 	if earlier, ok := parent.Deadline(); ok && earlier.Before(c.deadline) {
-		c.deadline = earlier
+		c.deadline, timeout = earlier, earlier.Sub(now)
 	}
 	if c.err = parent.Err(); c.err != nil {
 		return c
 	}
 	c.alarm = alarms.Get().(*alarm)
 	c.alarm.call.Store(c)
-	c.alarm.timer.Reset(min(settling, time.Until(c.deadline)))
+	c.alarm.timer.Reset(min(settling, timeout))
 	return c
 }
 

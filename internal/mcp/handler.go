@@ -399,7 +399,8 @@ func (x *exchange) fill() error {
 		n, err := source.Read(x.in[len(x.in):cap(x.in)])
 		x.in = x.in[:len(x.in)+n]
 		if err == io.EOF {
-			return nil
+			// net/http looks for more of a body that is not closed when the answer begins.
+			return source.Close()
 		}
 		if err != nil {
 			return err
