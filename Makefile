@@ -12,7 +12,7 @@ EXHAUSTIVE  := go run github.com/nishanths/exhaustive/cmd/exhaustive@v0.17.1
 TESTFLAGS   ?=
 PACKAGES    ?= ./...
 
-.PHONY: help run test conformance race fuzz fuzz-boundary lint gen check-gen api-baseline docs bench soak build ci clean
+.PHONY: help run test conformance race fuzz fuzz-boundary race-call lint gen check-gen api-baseline docs bench soak build ci clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -51,8 +51,13 @@ conformance: test/conformance/node_modules/.stamp ## run the official MCP confor
 test: tools/node_modules/.stamp $(NODE_TESTS) ## run the tests
 	$(GOTESTSUM) --format pkgname --format-hide-empty-pkg -- $(TESTFLAGS) $(PACKAGES)
 
+RACING := $(GOTESTSUM) --format pkgname --format-hide-empty-pkg -- -race
 race: ## run the tests of the packages that share state under the race detector
-	$(GOTESTSUM) --format pkgname --format-hide-empty-pkg -- -race ./participant/... ./internal/... ./edge/... ./service/...
+	$(RACING) ./participant/... ./internal/... ./edge/... ./service/... ./test/access
+
+race-call: ## the same of the packages that a call passes; CI runs it
+	$(RACING) ./participant/... ./internal/access ./internal/auth/... ./internal/catalog ./internal/dispatch \
+	  ./internal/lifecycle ./internal/mcp ./edge/... ./service/...
 
 # A number of runs (5000x), not a time: go test takes the end of a time for a failure where it comes at a bad moment.
 FUZZ ?= 20000x
