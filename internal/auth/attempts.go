@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"net/netip"
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
@@ -36,25 +36,32 @@ type attempts struct {
 
 func newAttempts(now time.Time) *attempts { return &attempts{seed: maphash.MakeSeed(), start: now} }
 
-// budget says how many attempts are free by when all of them will be, if none is made until then. However many are made
-// at once, one that is refused takes nothing, and one that succeeds gives back all that it took. No lock is taken.
-type budget struct{ full atomic.Int64 }
+// budget says how many attempts are free. However many are made at once, one that is refused takes nothing, and one that
+// succeeds gives back all that it took. A clock that is set back costs nobody anything.
+type budget struct {
+	mu sync.Mutex
+	// owed is how long it takes until all attempts are free, from at on.
+	owed, at time.Duration
+}
 
 // take takes one attempt of a burst, or says after how long one will be free, where there is none.
 func (b *budget) take(now, every time.Duration, burst int) (wait time.Duration) {
-	for {
-		full := b.full.Load()
-		next := max(time.Duration(full), now) + every
-		if wait := next - now - time.Duration(burst)*every; wait > 0 {
-			return wait
-		}
-		if b.full.CompareAndSwap(full, int64(next)) {
-			return 0
-		}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.owed = max(0, b.owed-max(0, now-b.at))
+	b.at = now
+	if wait = b.owed + every - time.Duration(burst)*every; wait > 0 {
+		return wait
 	}
+	b.owed += every
+	return 0
 }
 
-func (b *budget) give(every time.Duration) { b.full.Add(-int64(every)) }
+func (b *budget) give(every time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.owed = max(0, b.owed-every)
+}
 
 // attempt is one that has begun, and counts as failed until it succeeds.
 type attempt struct {

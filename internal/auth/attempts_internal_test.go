@@ -62,3 +62,15 @@ func TestAttempts_thatSucceedCountForNothing(t *testing.T) {
 		running = append(running, begun)
 	}
 }
+
+func TestAttempts_whenTheClockIsSetBack(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	a := newAttempts(now)
+	for _, at := range []time.Duration{0, time.Hour, 0, -time.Hour} {
+		for range 3 {
+			if _, err := a.begin(now.Add(at), "id", anAddress); err != nil {
+				t.Fatalf("at %v: %v", at, err)
+			}
+		}
+	}
+}
