@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	configv1 "github.com/sallyport-dev/sallyport/gen/sallyport/config/v1"
+	"github.com/sallyport-dev/sallyport/internal/auth"
 	"github.com/sallyport-dev/sallyport/internal/lifecycle"
+	"github.com/sallyport-dev/sallyport/internal/mcp"
 )
 
 // openAudit opens the audit log, where there is one.
@@ -35,6 +38,22 @@ func (e *Edge) decided() func(context.Context, *lifecycle.Settlement) {
 		return nil
 	}
 	return func(_ context.Context, s *lifecycle.Settlement) { e.audit.Decided(s) }
+}
+
+// refusedToken tells of a request for a token whose client was not authenticated.
+func (e *Edge) refusedToken(from auth.Origin, brought bool, status int) {
+	s := &lifecycle.Settlement{Reference: mcp.NewReference(), Credential: lifecycle.CredentialNone, Status: status, At: time.Now()}
+	if brought {
+		s.Credential = lifecycle.CredentialSecret
+	}
+	if at := from.Address(); at.IsValid() {
+		s.Address = at.String()
+	}
+	e.log.Info("access token refused", "reference", s.Reference, "status", status)
+	if e.audit != nil {
+		e.audit.Settled(s)
+	}
+	e.metrics.refused[s.Credential].Inc()
 }
 
 // ReopenAuditLog goes on in the file that is at the configured path now, so that whoever rotates logs can move the last

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -233,5 +234,48 @@ func TestAudit_refusesNobodyWhereItCannotBeWritten(t *testing.T) {
 	}
 	if got := bytes.Count([]byte(page), []byte(`outcome="SUCCESS"`)); got == 0 {
 		t.Errorf("nothing succeeded:\n%s", page)
+	}
+}
+
+// Who asks for a token and is nobody known stands in the audit log like who calls.
+func TestAudit_saysWhoGotNoToken(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	h := newIssuingHouse(t, func(c *configv1.EdgeConfig) { c.AuditLog = &configv1.AuditLog{Path: path} })
+	const refusals = `sallyport_edge_refused_authentications_total{credentials="`
+	var want []string
+	for range 11 {
+		got, _ := h.token(credentials{"canary", "canary"}, "")
+		want = append(want, "SECRET 127.0.0.1 "+strconv.Itoa(got.status))
+	}
+	got := h.send(http.MethodPost, "/api/auth/oauth/token", grant, "Content-Type", form)
+	want = append(want, "NONE 127.0.0.1 "+strconv.Itoa(got.status))
+	h.send(http.MethodPost, "/api/auth/oauth/token", "canary", "Content-Type", form) // says nothing
+
+	var text []byte
+	h.settle(func() bool {
+		text, _ = os.ReadFile(path)
+		return bytes.Count(text, []byte("\n")) >= len(want)
+	})
+	all, order := readAudit(t, string(text))
+	var said []string
+	for _, reference := range order {
+		for _, l := range all[reference] {
+			said = append(said, strings.Join([]string{l.Credentials, l.Address, strconv.Itoa(l.Status)}, " "))
+			if l.Event != "authentication" {
+				t.Errorf("a line of %q", l.Event)
+			}
+		}
+		if !strings.Contains(h.log.String(), reference) {
+			t.Error("a reference is not in the edge's log")
+		}
+	}
+	if diff := cmp.Diff(want, said); diff != "" || want[0] != "SECRET 127.0.0.1 401" || want[10] != "SECRET 127.0.0.1 429" {
+		t.Error(diff, want)
+	}
+	if bytes.Contains(text, []byte("canary")) || strings.Contains(h.log.String(), "canary") {
+		t.Error("a log repeats what the caller sent")
+	}
+	if m := h.get("/metrics"); !strings.Contains(m, refusals+`secret"} 11`) || !strings.Contains(m, refusals+`none"} 1`) {
+		t.Error("the refusals are not counted")
 	}
 }

@@ -52,6 +52,7 @@ func (e *Edge) authentication(cfg *configv1.EdgeConfig, rules participant.Rules,
 	a.authenticator = auth.New(o)
 	if a.server != nil {
 		a.server.Clients, a.server.Proxies, a.server.Logger, a.server.Now = a.authenticator, a.proxies, e.log, now
+		a.server.Refused = e.refusedToken
 		a.server.Keys = func() []*identityv1.StoredTokenKey {
 			if view := e.watcher.View(); view != nil {
 				return view.TokenKeys

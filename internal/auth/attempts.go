@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"hash/maphash"
 	"net/netip"
-	"sync/atomic"
+	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 // How many attempts may fail. Only failures count: a verified password that is remembered, a machine's right secret and
@@ -21,27 +19,54 @@ const (
 	addressBurst = 50
 	addressEvery = time.Second
 
-	// limiters is how many limiters there are for ids, and for addresses.
-	limiters = 8192
+	// budgets is how many budgets there are for ids, and for addresses.
+	budgets = 8192
 )
 
-// attempts counts failed attempts in two tables of fixed size. Ids and addresses find their limiter by a hash with a
-// random seed, and whoever shares one shares its budget: someone may have to wait for another's failures, by chance and
-// until one more attempt is free, but nobody can aim, and no number of ids or addresses costs memory. To make all of the
-// ids wait takes some 80,000 failures at once, which no few addresses are granted.
+// attempts counts failed attempts in two tables of fixed size. Ids and addresses find their budget by a hash with a
+// random seed, and some share one: someone may have to wait for another's failures, by chance and until one more attempt
+// is free, but nobody can aim, and no number of ids or addresses costs memory. To make all of the ids wait takes some
+// 80,000 failures at once, which no few addresses are granted.
 type attempts struct {
-	seed      maphash.Seed
-	ids       [limiters]atomic.Pointer[rate.Limiter]
-	addresses [limiters]atomic.Pointer[rate.Limiter]
+	seed maphash.Seed
+	// start is when the counting began. The clocks of the budgets begin there.
+	start          time.Time
+	ids, addresses [budgets]budget
 }
 
-func newAttempts() *attempts { return &attempts{seed: maphash.MakeSeed()} }
+func newAttempts(now time.Time) *attempts { return &attempts{seed: maphash.MakeSeed(), start: now} }
+
+// budget says how many attempts are free. However many are made at once, one that is refused takes nothing, and one that
+// succeeds gives back all that it took. A clock that is set back costs nobody anything.
+type budget struct {
+	mu sync.Mutex
+	// owed is how long it takes until all attempts are free, from at on.
+	owed, at time.Duration
+}
+
+// take takes one attempt of a burst, or says after how long one will be free, where there is none.
+func (b *budget) take(now, every time.Duration, burst int) (wait time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.owed = max(0, b.owed-max(0, now-b.at))
+	b.at = now
+	if wait = b.owed + every - time.Duration(burst)*every; wait > 0 {
+		return wait
+	}
+	b.owed += every
+	return 0
+}
+
+func (b *budget) give(every time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.owed = max(0, b.owed-every)
+}
 
 // attempt is one that has begun, and counts as failed until it succeeds.
 type attempt struct {
-	at      time.Time
-	address *rate.Reservation
-	id      *rate.Reservation // nil where there is no id
+	address *budget
+	id      *budget // nil where there is no id
 }
 
 // attemptsError is ErrTooManyAttempts and for how long to wait.
@@ -63,18 +88,20 @@ func RetryAfter(err error) time.Duration {
 // begin takes an attempt from both budgets. It fails, and takes nothing, where one of them is exhausted. An id may be
 // empty: then only the address counts.
 func (a *attempts) begin(now time.Time, id string, address netip.Addr) (*attempt, error) {
-	t := &attempt{at: now}
-	var err error
-	if t.address, err = take(a.of(&a.addresses, network(address), addressEvery, addressBurst), now); err != nil {
-		return nil, err
+	since := now.Sub(a.start)
+	t := &attempt{address: a.of(&a.addresses, network(address))}
+	if wait := t.address.take(since, addressEvery, addressBurst); wait > 0 {
+		return nil, &attemptsError{wait}
 	}
 	if id == "" {
 		return t, nil
 	}
-	if t.id, err = take(a.of(&a.ids, id, idEvery, idBurst), now); err != nil {
+	of := a.of(&a.ids, id)
+	if wait := of.take(since, idEvery, idBurst); wait > 0 {
 		t.succeed()
-		return nil, err
+		return nil, &attemptsError{wait}
 	}
+	t.id = of
 	return t, nil
 }
 
@@ -88,30 +115,15 @@ func (a *attempts) fail(now time.Time, id string, address netip.Addr) error {
 
 // succeed gives back what the attempt took.
 func (t *attempt) succeed() {
-	// At the time at which it was taken: later there is nothing to give back.
-	t.address.CancelAt(t.at)
+	t.address.give(addressEvery)
 	if t.id != nil {
-		t.id.CancelAt(t.at)
+		t.id.give(idEvery)
 	}
 }
 
-func take(l *rate.Limiter, now time.Time) (*rate.Reservation, error) {
-	r := l.ReserveN(now, 1)
-	if wait := r.DelayFrom(now); wait > 0 {
-		r.CancelAt(now)
-		return nil, &attemptsError{wait}
-	}
-	return r, nil
-}
-
-// of gives the limiter of an id or an address, which is made when it is first asked for.
-func (a *attempts) of(table *[limiters]atomic.Pointer[rate.Limiter], key string, every time.Duration, burst int) *rate.Limiter {
-	slot := &table[maphash.String(a.seed, key)%limiters]
-	if l := slot.Load(); l != nil {
-		return l
-	}
-	slot.CompareAndSwap(nil, rate.NewLimiter(rate.Every(every), burst))
-	return slot.Load()
+// of gives the budget of an id or an address.
+func (a *attempts) of(table *[budgets]budget, key string) *budget {
+	return &table[maphash.String(a.seed, key)%budgets]
 }
 
 // network is what counts as one address: all of IPv4, and of IPv6 what one household or machine usually has.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"sync"
 	"testing"
 	"time"
 
@@ -160,6 +161,26 @@ func TestAttempts_whatPasses(t *testing.T) {
 	if err := h.from("192.0.2.1", login("globex", "", "ada@acme.example", "p2")); !errors.Is(err, auth.ErrTooManyAttempts) {
 		t.Errorf("a password that is not remembered: %v", err)
 	}
+}
+
+// What one caller asks at once with one password is one attempt, and all of it passes.
+func TestAttempts_ofOnePasswordAtOnce(t *testing.T) {
+	user := login("acme", "", "ada@acme.example", "p1")
+	skipRaced(t, user)
+	h := newHouse(t)
+	begin := make(chan struct{})
+	var all sync.WaitGroup
+	for range 30 {
+		all.Go(func() {
+			c := *user
+			<-begin
+			if err := h.from("192.0.2.1", &c); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	close(begin)
+	all.Wait()
 }
 
 func TestProxies_Address(t *testing.T) {

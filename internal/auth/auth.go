@@ -149,7 +149,7 @@ func New(o Options) *Authenticator {
 	a := &Authenticator{
 		options:  o,
 		keyed:    newKeyed(),
-		attempts: newAttempts(),
+		attempts: newAttempts(o.Now()),
 		people:   memory.New[person](peopleEntries),
 		proven:   memory.New[proven](provenEntries),
 		tokens:   memory.New[verified](tokenEntries),

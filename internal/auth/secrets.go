@@ -108,10 +108,6 @@ func (a *Authenticator) user(m *moment, c *Credentials) (Caller, error) {
 			w.id = canonical
 		}
 	}
-	attempt, err := a.attempts.begin(now, w.organization+"\x00"+w.id, c.Origin.Address())
-	if err != nil {
-		return Caller{}, err
-	}
 	var p *person
 	stored := password.Dummy()
 	if a.options.Emails != nil {
@@ -119,12 +115,24 @@ func (a *Authenticator) user(m *moment, c *Credentials) (Caller, error) {
 			stored = p.user.GetPasswordHash()
 		}
 	}
-	// The same secret in many requests at once is hashed once.
-	right, _, _ := a.checks.Do(string(sum[:])+stored, func() (any, error) { return password.Check(stored, secret), nil })
+	// The same secret in many requests at once is hashed once, and is one attempt.
+	right, err, _ := a.checks.Do(string(sum[:])+stored, func() (any, error) {
+		attempt, err := a.attempts.begin(now, w.organization+"\x00"+w.id, c.Origin.Address())
+		if err != nil {
+			return false, err
+		}
+		right := password.Check(stored, secret) && p != nil && p.participant != nil
+		if right {
+			attempt.succeed()
+		}
+		return right, nil
+	})
+	if err != nil {
+		return Caller{}, err
+	}
 	if right != true || p == nil || p.participant == nil {
 		return Caller{}, ErrUnauthenticated
 	}
-	attempt.succeed()
 	a.proven.Keep(sum.place(), &proven{sum, w, p.participant, now.Add(provenFor)}, func(old *proven) bool {
 		return old.mac.equal(&sum) || !now.Before(old.until)
 	})

@@ -192,6 +192,15 @@ func (b *builder) newBlock(key registry.Key, w *wanted, plans []*plan, online bo
 	return made
 }
 
+// knows reports whether one of the block's plans is that of an instance.
+func (b *block) knows(i *registryv1.StoredInstance) bool {
+	if b.settled && len(i.GetOverlays()) > 0 && slices.Contains(b.wanted.instances, i) {
+		return true // found sooner than overlays are compared
+	}
+	key := newPlanKey(b.key, i.GetContractDigest(), i.GetOverlays())
+	return slices.ContainsFunc(b.plans, func(p *plan) bool { return p.key == key })
+}
+
 // standsOn reports whether the block is what newBlock would make of the plans.
 func (b *block) standsOn(plans []*plan, online bool) bool {
 	return b != nil && b.settled && b.online == online && slices.Equal(b.plans, plans)

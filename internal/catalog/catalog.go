@@ -116,6 +116,12 @@ func (c *Catalog) Permits(p *participant.Participant, service registry.Key, full
 	return s.Permits(p, service, fullMethod, arguments)
 }
 
+// Knows asks the current snapshot; see [Snapshot.Knows].
+func (c *Catalog) Knows(i *registryv1.StoredInstance) bool {
+	s := c.Load()
+	return s != nil && s.Knows(i)
+}
+
 // Close stops making snapshots and waits until everything has stopped. The last snapshot stays readable.
 func (c *Catalog) Close() {
 	c.cancel()

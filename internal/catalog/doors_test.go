@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	participantv1 "github.com/sallyport-dev/sallyport/gen/sallyport/participant/v1"
@@ -198,6 +199,66 @@ func TestDoors_anAccessRuleThatChangedAfterResolution(t *testing.T) {
 	var failure *dispatch.Error
 	if _, err := d.Call(context.Background(), r); !errors.As(err, &failure) || !failure.Disagreement || calls.Load() != 1 {
 		t.Errorf("got %v after %d calls", err, calls.Load())
+	}
+}
+
+// An instance whose contract was not read yet takes no calls: whom its rule permits is not known (DESIGN, decision 6).
+// Those whose contracts were read take them meanwhile.
+func TestDoors_anInstanceWhoseContractWasNotReadYet(t *testing.T) {
+	address, calls := serve(t)
+	newer, leaked := serve(t)
+	h := open(t, nil)
+	before := h.contract(orderService("Find"))
+	raw, after := normalized(t, orderService("Find option (sallyport.tool.v1.tool) = {access: {mode: ACCESS_MODE_DENY_ALL}};"))
+	d := dispatch.New(dispatch.Options{Access: h.catalog, Addresses: anyAddress{}})
+	defer d.Close()
+	key := registry.Key{Zone: zone, Service: orders}
+	show := func(w *world) *catalog.Snapshot {
+		for _, i := range w.instances[key] {
+			if i.Address = address; i.GetContractDigest() == after {
+				i.Address = newer
+			}
+		}
+		v := w.view()
+		v.AssertionKeys = []*registryv1.StoredAssertionKey{{Kid: "k", Seed: bytes.Repeat([]byte{1}, ed25519.SeedSize)}}
+		d.Update(v) // first, as an edge does
+		return h.show(v)
+	}
+	w := newWorld().serves(zone, orders, before)
+	entry, ok := show(w).Resolve(app, dialect.Canonical, hash(zone, orders, "Find"))
+	if !ok {
+		t.Fatal("it does not resolve to begin with")
+	}
+	call := func() error {
+		_, err := d.Call(context.Background(), &dispatch.Request{
+			Participant: app, Service: entry.Service, FullMethod: entry.Tool.FullMethod, RepeatSafe: true,
+		})
+		return err
+	}
+	show(w.knows(zone, orders, before, after).runs(zone, orders, before, after))
+	for range 20 {
+		if err := call(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if calls.Load() != 20 || leaked.Load() != 0 {
+		t.Errorf("%d calls reached the instance whose rule was not read, %d the other one", leaked.Load(), calls.Load())
+	}
+	show(w.runs(zone, orders, after))
+	var failure *dispatch.Error
+	if err := call(); !errors.As(err, &failure) || failure.Code != codes.Unavailable || failure.Executed != dispatch.ExecutedNo || failure.Disagreement {
+		t.Errorf("with no other instance: %v", err)
+	}
+	show(w.runs(zone, orders, before, after))
+	if _, err := h.store.PutContract(context.Background(), raw); err != nil {
+		t.Fatal(err)
+	}
+	h.until("the stricter rule is known", func(s *catalog.Snapshot) bool {
+		_, ok := s.Resolve(app, dialect.Canonical, hash(zone, orders, "Find"))
+		return !ok
+	})
+	if err := call(); !errors.As(err, &failure) || !failure.Disagreement || leaked.Load() != 0 {
+		t.Errorf("got %v after %d calls", err, leaked.Load())
 	}
 }
 

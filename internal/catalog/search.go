@@ -3,6 +3,7 @@ package catalog
 import (
 	"errors"
 
+	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	"github.com/sallyport-dev/sallyport/internal/access"
 	"github.com/sallyport-dev/sallyport/internal/registry"
 	"github.com/sallyport-dev/sallyport/internal/schema/dialect"
@@ -150,4 +151,11 @@ func (s *Snapshot) Permits(p *participant.Participant, service registry.Key, ful
 		return errors.New("the access rule does not permit these arguments")
 	}
 	return nil
+}
+
+// Knows reports whether an instance's contract is among those by whose rules the tools of its service are judged. That
+// of a new instance is not until it was read, or where it cannot be.
+func (s *Snapshot) Knows(i *registryv1.StoredInstance) bool {
+	b := s.blocks[registry.Key{Zone: i.GetZone(), Service: i.GetService()}]
+	return b != nil && b.knows(i)
 }

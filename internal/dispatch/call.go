@@ -89,10 +89,19 @@ func (d *Dispatcher) call(ctx *callContext, r *Request, receive Receive) (mem.Bu
 			}
 			return fail(last)
 		}
+		// Asked first: a contract that becomes known in between was not judged by.
+		known := d.options.Access.Knows(m.stored)
 		if err := d.secondDoor(r, m); err != nil {
 			return fail(refusedBySecondDoor(err))
 		}
 		tried = append(tried, m.connection)
+		if !known {
+			// Another instance takes the call: whom this one permits nobody can tell yet.
+			if last == nil {
+				last = notSent(codes.Unavailable, errors.New("the contract of the instance was not read yet"))
+			}
+			continue
+		}
 		if !m.acquire() {
 			continue // the instance left between the pick and now
 		}

@@ -25,6 +25,8 @@ type Access interface {
 	// Permits gives nil if the participant may call the function, a full method of the service, with the arguments, which
 	// are canonical JSON, and else the reason.
 	Permits(p *participant.Participant, service registry.Key, fullMethod string, arguments []byte) error
+	// Knows reports whether the rule that Permits judges by is also that of the instance's own contract.
+	Knows(i *registryv1.StoredInstance) bool
 }
 
 // AddressPolicy says which addresses may be dialled. address.Policy is one.

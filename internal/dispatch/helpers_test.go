@@ -49,6 +49,7 @@ var (
 type permitsAll struct{}
 
 func (permitsAll) Permits(*participant.Participant, registry.Key, string, []byte) error { return nil }
+func (permitsAll) Knows(*registryv1.StoredInstance) bool                                { return true }
 
 // raw is the server's half of a codec that leaves bytes alone.
 type raw struct{}

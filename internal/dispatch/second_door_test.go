@@ -123,6 +123,8 @@ func (f accessFunc) Permits(p *participant.Participant, k registry.Key, method s
 	return f(p, k, method, arguments)
 }
 
+func (accessFunc) Knows(*registryv1.StoredInstance) bool { return true }
+
 func TestSecondDoor_asksTheAccessRuleAgain(t *testing.T) {
 	s := serve(t, answer("reached"))
 	denied := errors.New("its access rule denies everybody")

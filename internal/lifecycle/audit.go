@@ -16,7 +16,7 @@ const unknownTool = "UNKNOWN"
 //	decision        an access decision on a call, when it was made
 //	call            a call that settled, whatever became of it
 //	list            a page of the list of tools that settled
-//	authentication  a request that was not authenticated
+//	authentication  a request, for a token too, that was not authenticated
 //
 // Lines of one request have one reference. A line holds facts of ours only (see [Settlement]): no argument, no result,
 // no credential, and no name that the caller made up. Lines are written several at a time, 10 ms later at the latest,

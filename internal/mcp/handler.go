@@ -263,7 +263,7 @@ func (x *exchange) release() {
 // ServeHTTP answers one request: one answer, one delivery, one settlement.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := exchanges.Get().(*exchange)
-	x.h, x.w, x.r, x.started, x.reference = h, w, r, time.Now(), newReference()
+	x.h, x.w, x.r, x.started, x.reference = h, w, r, time.Now(), NewReference()
 	if h.door.cors {
 		h.door.share(w.Header(), r)
 	}

@@ -75,8 +75,8 @@ func (x *exchange) settle(a *answer) {
 	x.h.options.Settled(x.r.Context(), s)
 }
 
-// newReference makes a request's correlation id. It need not be secret, only rare.
-func newReference() string { return strconv.FormatUint(rand.Uint64()|1<<63, 36) }
+// NewReference makes a request's correlation id. It need not be secret, only rare.
+func NewReference() string { return strconv.FormatUint(rand.Uint64()|1<<63, 36) }
 
 // credentialOf is the kind of credentials that a request brings: the first in the order of access.md, "Credentials".
 func credentialOf(c *auth.Credentials) lifecycle.Credential {

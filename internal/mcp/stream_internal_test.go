@@ -249,7 +249,7 @@ func TestStream_reservesEnough(t *testing.T) {
 	h := &Handler{options: Options{Version: "v0.0.0-20261130110924-0123456789ab+dirty"}}
 	id := jsontext.Value(`"` + strings.Repeat("x", maxID-2) + `"`)
 	for _, e := range h.eras() {
-		x := &exchange{h: h, era: e, message: message{id: id}, reference: newReference()}
+		x := &exchange{h: h, era: e, message: message{id: id}, reference: NewReference()}
 		for name, a := range map[string]*answer{
 			"too large": x.toolError(tooLargeText, metaExecuted, executedUnknown, ""), "internal": x.toolError(internalText(x.reference), metaExecuted, executedUnknown, ""),
 			"overdue": x.tooLate(nil), "panic": x.internalError(), "unknown": x.fail(unknownTool, ""),

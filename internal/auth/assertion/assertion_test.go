@@ -233,6 +233,26 @@ type failing struct{ err error }
 
 func (f failing) Key(context.Context, string) (ed25519.PublicKey, error) { return nil, f.err }
 
+// The error is logged for each call of anyone, and says nothing in the words of who called.
+func TestVerifier_repeatsNothing(t *testing.T) {
+	b64 := base64.RawURLEncoding.EncodeToString
+	v := assertion.NewVerifier(assertion.Keys{"k1": public(seed)}, at(issue))
+	for name, header := range map[string]string{
+		"an algorithm":   `{"alg":"canary","kid":"k1","typ":"` + assertion.Type + `"}`,
+		"a type":         `{"alg":"EdDSA","kid":"k1","typ":"canary"}`,
+		"a key id":       `{"alg":"EdDSA","kid":"canary","typ":"` + assertion.Type + `"}`,
+		"a name twice":   `{"canary":1,"canary":2,"alg":"EdDSA","kid":"k1","typ":"` + assertion.Type + `"}`,
+		"a critical one": `{"alg":"EdDSA","kid":"k1","typ":"` + assertion.Type + `","crit":["canary"],"canary":1}`,
+		"not JSON":       `canary`,
+	} {
+		token := b64([]byte(header)) + "." + b64([]byte(`{"canary":1}`)) + "." + b64([]byte("canary"))
+		_, err := v.Verify(context.Background(), token, method, audience)
+		if !errors.Is(err, assertion.ErrInvalid) || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestVerifier_tellsAnUnknownKeyFromAnUnreachableSource(t *testing.T) {
 	token, err := signer(t).Sign(participant.System("s"), method, audience, issue)
 	if err != nil {

@@ -86,11 +86,14 @@ func (s *Server) issue(w http.ResponseWriter, r *http.Request) ([]byte, *refusal
 		return nil, no
 	}
 	// What the machine is, is looked up each time that its token is used.
-	epoch, err := s.Clients.Client(id, secret, auth.Origin{
-		Proxies: s.Proxies, Peer: r.RemoteAddr, Forwarded: r.Header["X-Forwarded-For"],
-	})
+	from := auth.Origin{Proxies: s.Proxies, Peer: r.RemoteAddr, Forwarded: r.Header["X-Forwarded-For"]}
+	epoch, err := s.Clients.Client(id, secret, from)
 	if err != nil {
-		return nil, unauthenticated(err)
+		no := unauthenticated(err)
+		if !errors.Is(err, auth.ErrCutOff) {
+			s.Refused(from, id != "" || secret != "", no.status)
+		}
+		return nil, no
 	}
 	if resource := form.Get("resource"); resource != "" && !same(resource, s.Resource) {
 		return nil, badRequest("invalid_target", targetText)

@@ -39,7 +39,7 @@ type Options struct {
 	Server *Server
 }
 
-// Server is an authorization server. All fields but Logger and Now are required.
+// Server is an authorization server. All fields but Refused, Logger and Now are required.
 type Server struct {
 	// Issuer is the URL that tokens name as theirs, and Resource the one resource that they are good for.
 	Issuer, Resource string
@@ -51,6 +51,9 @@ type Server struct {
 	Clients Clients
 	// Proxies are believed where they say whom a request came from.
 	Proxies *auth.Proxies
+	// Refused is told of each request whose client was not authenticated: where it came from, whether it brought an id or a
+	// secret, and with which status it is answered. It must not block. Nil tells nobody.
+	Refused func(from auth.Origin, brought bool, status int)
 	// Logger hears of issued tokens and of faults. Nil discards.
 	Logger *slog.Logger
 	// Now is the clock; nil means [time.Now].
@@ -74,6 +77,9 @@ func Handlers(o Options) map[string]http.Handler {
 	}
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)
+	}
+	if s.Refused == nil {
+		s.Refused = func(auth.Origin, bool, int) {}
 	}
 	if s.Now == nil {
 		s.Now = time.Now
