@@ -49,7 +49,10 @@ func TestEdge_asksAgainWhoIsSlow(t *testing.T) {
 	h := newHouse(t)
 	slow, other := h.system(), h.machine(participant.System("other"))
 	for _, c := range []credentials{slow, other} {
-		h.wait("the edge knows the machine", func() bool { status, _ := h.post(c, pingBody); return status == http.StatusOK })
+		h.wait("the edge knows the machine", func() bool {
+			status, _ := h.post(c, pingBody)
+			return status == http.StatusOK
+		})
 	}
 	began := time.Now()
 	answers := map[string]chan int{}
@@ -82,7 +85,10 @@ func TestEdge_asksAgainWhoIsSlow(t *testing.T) {
 	if _, err := h.store.SetMachineDisabled(t.Context(), slow.id, true); err != nil {
 		t.Fatal(err)
 	}
-	h.wait("the machine is disabled", func() bool { status, _ := h.post(slow, pingBody); return status == http.StatusUnauthorized })
+	h.wait("the machine is disabled", func() bool {
+		status, _ := h.post(slow, pingBody)
+		return status == http.StatusUnauthorized
+	})
 	time.Sleep(time.Until(began.Add(1500 * time.Millisecond))) // nothing tells of the time that passes
 	for _, writer := range bodies {
 		if _, err := io.WriteString(writer, pingBody[10:]); err != nil {
