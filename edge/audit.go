@@ -42,7 +42,9 @@ func (e *Edge) decided() func(context.Context, *lifecycle.Settlement) {
 
 // refusedToken tells of a request for a token whose client was not authenticated.
 func (e *Edge) refusedToken(from auth.Origin, brought bool, status int) {
-	s := &lifecycle.Settlement{Reference: mcp.NewReference(), Credential: lifecycle.CredentialNone, Status: status, At: time.Now()}
+	s := &lifecycle.Settlement{
+		Reference: mcp.NewReference(), Credential: lifecycle.CredentialNone, Status: status, At: time.Now(),
+	}
 	if brought {
 		s.Credential = lifecycle.CredentialSecret
 	}

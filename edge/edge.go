@@ -221,10 +221,11 @@ func open(ctx context.Context, s *settings) (_ *Edge, err error) {
 	return e, nil
 }
 
-// ServeHTTP serves the edge's paths, spelled exactly. An http.ServeMux would redirect other spellings, and so repeat
-// what the caller sent.
+// ServeHTTP serves the edge's paths, spelled exactly: whoever stands before the edge and lets some of them through reads
+// them as they are sent. An http.ServeMux would redirect other spellings, and so repeat what the caller sent.
 func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if h, ok := e.paths[r.URL.Path]; ok {
+	// Where a path has escapes that it does not need, it is RawPath that is spelled as it was sent.
+	if h, ok := e.paths[r.URL.Path]; ok && r.URL.RawPath == "" {
 		h.ServeHTTP(w, r)
 		return
 	}

@@ -340,7 +340,7 @@ func TestEdge_servesHealthAndMetrics(t *testing.T) {
 		"sallyport_edge_snapshot_stale 0", "sallyport_edge_snapshot_timestamp_seconds 1.", "sallyport_edge_request_duration_seconds_bucket"} {
 		h.settle(func() bool { return strings.Contains(h.get("/metrics"), want) })
 	}
-	for _, path := range []string{"/canary", "//canary", "/mcp/", "/mcp/../canary", "/canary/../mcp"} {
+	for _, path := range []string{"/canary", "//canary", "/mcp/", "/mcp/../canary", "/canary/../mcp", "/%6detrics", "/metric%73"} {
 		if got := h.get(path); got != "404 not found\n" {
 			t.Errorf("%s: %s", path, got)
 		}

@@ -1,6 +1,7 @@
 package edge_test
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -41,6 +42,66 @@ func TestOAuth_tokensEndWithTheirSecret(t *testing.T) {
 	refused("the token of a removed machine is refused", second)
 	h.machine(participant.System(c.id))
 	refused("the token is not another machine's of the same id", second)
+}
+
+// Who was known when a request began, and takes long to send its body, must still be known when it is there.
+func TestEdge_asksAgainWhoIsSlow(t *testing.T) {
+	h := newHouse(t)
+	slow, other := h.system(), h.machine(participant.System("other"))
+	for _, c := range []credentials{slow, other} {
+		h.wait("the edge knows the machine", func() bool {
+			status, _ := h.post(c, pingBody)
+			return status == http.StatusOK
+		})
+	}
+	began := time.Now()
+	answers := map[string]chan int{}
+	var bodies []*io.PipeWriter
+	for _, c := range []credentials{slow, other} {
+		body, writer := io.Pipe()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.url+"/mcp", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ContentLength = int64(len(pingBody))
+		r.Header = http.Header{"Content-Type": {"application/json"}, "Clientid": {c.id}, "Clientsecret": {c.secret}}
+		answers[c.id], bodies = make(chan int, 1), append(bodies, writer)
+		go func() {
+			response, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Error(err)
+				close(answers[c.id])
+				return
+			}
+			response.Body.Close()
+			answers[c.id] <- response.StatusCode
+		}()
+		if _, err := io.WriteString(writer, pingBody[:10]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	h.settle(func() bool { return strings.Contains(h.get("/metrics"), "sallyport_edge_requests_in_flight 2\n") })
+	if _, err := h.store.SetMachineDisabled(t.Context(), slow.id, true); err != nil {
+		t.Fatal(err)
+	}
+	h.wait("the machine is disabled", func() bool {
+		status, _ := h.post(slow, pingBody)
+		return status == http.StatusUnauthorized
+	})
+	time.Sleep(time.Until(began.Add(1500 * time.Millisecond))) // nothing tells of the time that passes
+	for _, writer := range bodies {
+		if _, err := io.WriteString(writer, pingBody[10:]); err != nil {
+			t.Fatal(err)
+		}
+		writer.Close()
+	}
+	if got := <-answers[slow.id]; got != http.StatusUnauthorized {
+		t.Errorf("disabled meanwhile: %d", got)
+	}
+	if got := <-answers[other.id]; got != http.StatusOK {
+		t.Errorf("known as before: %d", got)
+	}
 }
 
 // An edge that is cut off from etcd knows its callers for five minutes (access.md, "Identities"), and then nobody; those

@@ -63,6 +63,22 @@ func TestAttempts_thatSucceedCountForNothing(t *testing.T) {
 	}
 }
 
+// Who asks at once has looked at the clock in another order, and is given no more for it.
+func TestAttempts_thatOvertakeEachOther(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	a := newAttempts(now)
+	free := 0
+	for i := range 100_000 {
+		at := now.Add(time.Duration(i%2) * time.Second)
+		if _, err := a.begin(at, "id", anAddress); err == nil {
+			free++
+		}
+	}
+	if free != idBurst {
+		t.Errorf("%d attempts were free within a second", free)
+	}
+}
+
 func TestAttempts_whenTheClockIsSetBack(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	a := newAttempts(now)
@@ -71,6 +87,28 @@ func TestAttempts_whenTheClockIsSetBack(t *testing.T) {
 			if _, err := a.begin(now.Add(at), "id", anAddress); err != nil {
 				t.Fatalf("at %v: %v", at, err)
 			}
+		}
+	}
+}
+
+// Whoever has a /48 of IPv6 has 65,536 networks to ask from, and still makes nobody else wait.
+func TestAttempts_fromOneSite(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	a := newAttempts(now)
+	free := 0
+	for i := range 200_000 {
+		from := netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 6: byte(i >> 8), 7: byte(i), 15: 1})
+		if _, err := a.begin(now, "guess-"+strconv.Itoa(i), from); err == nil {
+			free++
+		}
+	}
+	if free != siteBurst {
+		t.Errorf("%d attempts were free", free)
+	}
+	for i := range 100 {
+		from := netip.AddrFrom4([4]byte{198, 51, 100, byte(i)})
+		if _, err := a.begin(now, "user-"+strconv.Itoa(i), from); err != nil {
+			t.Fatalf("somebody from elsewhere: %v", err)
 		}
 	}
 }

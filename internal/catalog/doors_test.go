@@ -246,7 +246,8 @@ func TestDoors_anInstanceWhoseContractWasNotReadYet(t *testing.T) {
 	}
 	show(w.runs(zone, orders, after))
 	var failure *dispatch.Error
-	if err := call(); !errors.As(err, &failure) || failure.Code != codes.Unavailable || failure.Executed != dispatch.ExecutedNo || failure.Disagreement {
+	if err := call(); !errors.As(err, &failure) || failure.Code != codes.Unavailable ||
+		failure.Executed != dispatch.ExecutedNo || failure.Disagreement {
 		t.Errorf("with no other instance: %v", err)
 	}
 	show(w.runs(zone, orders, before, after))

@@ -68,6 +68,22 @@ func (x *exchange) authenticate() *answer {
 	return x.unknownCaller()
 }
 
+// slowBody is after how long a request whose body has come is authenticated once more.
+const slowBody = time.Second
+
+// authenticateAnew finds out again who calls, and what there is to call: who was known when the request began can be
+// disabled by the time that its body is there.
+func (x *exchange) authenticateAnew() *answer {
+	x.participant, x.scoped, x.scopes = nil, false, 0
+	if refusal := x.authenticate(); refusal != nil {
+		return refusal
+	}
+	if x.snapshot = x.h.options.Catalog.Load(); x.snapshot == nil {
+		return unready()
+	}
+	return nil
+}
+
 // unknownCaller is the one answer to credentials that are not good and to none where some are needed. Which of them
 // were sent the caller knows.
 func (x *exchange) unknownCaller() *answer {

@@ -311,6 +311,11 @@ func (x *exchange) answer() *answer {
 	if refusal := x.readBody(); refusal != nil {
 		return refusal
 	}
+	if time.Since(x.started) >= slowBody {
+		if refusal := x.authenticateAnew(); refusal != nil {
+			return refusal
+		}
+	}
 	var refusal *answer
 	if x.message, refusal = x.h.limits.decode(x.in); refusal != nil {
 		return refusal

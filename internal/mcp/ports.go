@@ -23,7 +23,8 @@ type Authenticator interface {
 
 // Catalog gives the current snapshot of the tools.
 type Catalog interface {
-	// Load returns the current snapshot, nil before there is one. It is called once per request and must not block.
+	// Load returns the current snapshot, nil before there is one. It is called once per request, and once more where its
+	// body is slow, and must not block.
 	Load() Snapshot
 }
 

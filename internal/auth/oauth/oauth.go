@@ -51,8 +51,8 @@ type Server struct {
 	Clients Clients
 	// Proxies are believed where they say whom a request came from.
 	Proxies *auth.Proxies
-	// Refused is told of each request whose client was not authenticated: where it came from, whether it brought an id or a
-	// secret, and with which status it is answered. It must not block. Nil tells nobody.
+	// Refused is told of each request whose client was not authenticated: where it came from, whether it brought an id or
+	// a secret, and with which status it is answered. It must not block. Nil tells nobody.
 	Refused func(from auth.Origin, brought bool, status int)
 	// Logger hears of issued tokens and of faults. Nil discards.
 	Logger *slog.Logger
