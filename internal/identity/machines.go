@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
@@ -18,11 +19,13 @@ import (
 // machine shows a machine: everything but the secret's hash.
 func machine(m *registryv1.StoredMachine) *identityv1.Machine {
 	p := m.GetParticipant()
-	return &identityv1.Machine{
+	shown := &identityv1.Machine{
 		OrganizationId: p.GetOrganizationId(), ApplicationId: p.GetApplicationId(), MachineId: m.GetId(),
 		Kind: identityv1.MachineKind(m.GetKind()), Roles: p.GetRoles(), Disabled: m.GetDisabled(),
 		CreatedAt: m.GetCreatedAt(), SecretChangedAt: m.GetSecretChangedAt(),
 	}
+	shown.Etag = etagOf(shown)
+	return shown
 }
 
 // CreateMachine implements IdentityService.
@@ -92,7 +95,11 @@ func (s *Server) RotateMachine(ctx context.Context, req *identityv1.RotateMachin
 // SetMachineRoles implements IdentityService.
 func (s *Server) SetMachineRoles(ctx context.Context, req *identityv1.SetMachineRolesRequest) (*identityv1.SetMachineRolesResponse, error) {
 	m, err := s.changeMachine(ctx, req, req.GetRoles(), func(permit registry.Permit[*registryv1.StoredMachine]) (*registryv1.StoredMachine, error) {
-		return s.store.SetMachineRoles(ctx, req.GetMachineId(), req.GetRoles(), permit)
+		return s.store.SetMachineRoles(ctx, req.GetMachineId(), req.GetRoles(), permit, func(m *registryv1.StoredMachine) error {
+			becomes := proto.CloneOf(m)
+			becomes.Participant.Roles = req.GetRoles()
+			return unlessChanged(req.GetEtag(), "machine", req.GetMachineId(), machine(m), machine(becomes))
+		})
 	})
 	if err != nil {
 		return nil, err

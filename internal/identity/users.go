@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
 	"github.com/sallyport-dev/sallyport/internal/auth/password"
@@ -20,6 +21,7 @@ func user(m *identityv1.StoredUser) *identityv1.User {
 	for _, g := range m.GetGrants() {
 		u.Grants = append(u.Grants, &identityv1.Grant{ApplicationId: g.GetApplicationId(), Roles: g.GetRoles()})
 	}
+	u.Etag = etagOf(u)
 	return u
 }
 
@@ -84,7 +86,11 @@ func (s *Server) ListUsers(ctx context.Context, req *identityv1.ListUsersRequest
 func (s *Server) SetUserGrants(ctx context.Context, req *identityv1.SetUserGrantsRequest) (*identityv1.SetUserGrantsResponse, error) {
 	grants := storedGrants(req.GetGrants())
 	m, err := s.changeUser(ctx, req, rolesOf(grants), func(owner string, permit registry.Permit[*identityv1.StoredUser]) (*identityv1.StoredUser, error) {
-		return s.store.SetUserGrants(ctx, owner, req.GetEmail(), grants, permit)
+		return s.store.SetUserGrants(ctx, owner, req.GetEmail(), grants, permit, func(u *identityv1.StoredUser) error {
+			becomes := proto.CloneOf(u)
+			becomes.Grants = grants
+			return unlessChanged(req.GetEtag(), "user", req.GetEmail(), user(u), user(becomes))
+		})
 	})
 	if err != nil {
 		return nil, err
