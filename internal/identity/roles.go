@@ -125,5 +125,10 @@ func (s *Server) roleScope(ctx context.Context, named string, actions []string) 
 	if err != nil {
 		return "", nil, err
 	}
-	return owner, func(m *identityv1.StoredRole) error { return g.mayMake(m.GetActions()) }, g.mayMake(actions)
+	return owner, func(m *identityv1.StoredRole) error {
+		if err := g.mayMake(m.GetActions()); err != nil {
+			return err
+		}
+		return g.mayTakeFromRole(m, actions)
+	}, g.mayMake(actions)
 }
