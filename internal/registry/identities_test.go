@@ -284,3 +284,32 @@ func TestEnsureBuiltInRoles(t *testing.T) {
 		t.Errorf("roles %q, want %q", got, want)
 	}
 }
+
+// A dot stands between two parts of a machine's id. What is stored otherwise, by an earlier version, can still be changed
+// and removed.
+func TestMachineIDs(t *testing.T) {
+	s, ctx := town(t)
+	for id, fine := range map[string]bool{
+		"acme.ci": true, "acme.ci.2": true, "ci": true, "acme._": true, "acme.-": true, "A.b": true,
+		"acme.": false, "acme..": false, "acme..ci": false, "acme.ci.": false, ".": false, ".acme": false, "..": false, "acme.ci..2": false,
+	} {
+		_, _, err := s.AddMachine(ctx, clientKind, participant.Organization("acme", ""), id)
+		if !fine {
+			wantInvalid(t, err, "a dot neither at the end nor after another")
+		} else if err != nil {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	for _, id := range []string{"acme.", "acme..ci"} {
+		value, err := encode(&registryv1.StoredMachine{Id: id, Kind: clientKind, Participant: participant.Organization("acme", id)})
+		must(t, err)
+		_, err = s.c.Put(ctx, s.l.machine(id), value)
+		must(t, err)
+		must(t, s.DisableMachine(ctx, id))
+		_, err = s.RotateMachine(ctx, id)
+		must(t, err)
+		_, err = s.SetMachineRoles(ctx, id, nil)
+		must(t, err)
+		must(t, s.RemoveMachine(ctx, id))
+	}
+}

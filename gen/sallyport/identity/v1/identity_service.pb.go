@@ -1753,7 +1753,7 @@ type CreateMachineRequest struct {
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// The application; empty for the organization itself, or for the platform.
 	ApplicationId string `protobuf:"bytes,2,opt,name=application_id,json=applicationId,proto3" json:"application_id,omitempty"`
-	// The machine's id.
+	// The machine's id. A dot is neither at its end nor after another.
 	MachineId string `protobuf:"bytes,3,opt,name=machine_id,json=machineId,proto3" json:"machine_id,omitempty"`
 	// What it does.
 	Kind MachineKind `protobuf:"varint,4,opt,name=kind,proto3,enum=sallyport.identity.v1.MachineKind" json:"kind,omitempty"`
