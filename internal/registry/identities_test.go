@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
@@ -311,5 +312,49 @@ func TestMachineIDs(t *testing.T) {
 		_, err = s.SetMachineRoles(ctx, id, nil)
 		must(t, err)
 		must(t, s.RemoveMachine(ctx, id))
+	}
+}
+
+// An organization that is made anew inherits nothing of the one before: no services, contracts or declared names.
+func TestRemoveOrganization_services(t *testing.T) {
+	s, ctx := NewStore(etcdtest.Start(t), ""), testContext(t)
+	for _, id := range []string{"acme", "acme-2"} {
+		_, err := s.CreateOrganization(ctx, id, "")
+		must(t, err)
+	}
+	digest := put(t, s, "a")
+	leases := map[string]string{}
+	zones := []string{"app.acme.orders", "app.acme.orders.billing", "app.acme-2.orders", "app-api"}
+	for n, zone := range zones {
+		l, err := s.Register(ctx, &Registration{MachineID: "host", TTL: time.Minute, Contract: digest, Address: "10.0.0.1:1", Services: []ServiceRegistration{
+			service(zone, "a.A", ToolName{Hash: fmt.Sprint("h", n), Alias: fmt.Sprint("refund", n)}),
+		}})
+		must(t, err)
+		leases[zone] = l.InstanceID
+	}
+	wantErr(t, s.RemoveOrganization(ctx, "acme"), ErrNotEmpty, "app.acme.orders~a.A", "app.acme.orders.billing~a.A")
+	must(t, s.Deregister(ctx, "host", leases["app.acme.orders"]))
+	must(t, s.Deregister(ctx, "host", leases["app.acme.orders.billing"]))
+	must(t, s.RemoveOrganization(ctx, "acme"))
+	_, err := s.CreateOrganization(ctx, "acme", "")
+	must(t, err)
+	for n, zone := range zones {
+		stays := n > 1
+		found, _, err := read(ctx, s, s.l.service(Key{zone, "a.A"}), &registryv1.StoredService{})
+		if err != nil || found != stays {
+			t.Errorf("the service in %s is stored: %t, %v", zone, found, err)
+		}
+		root := participant.Root(zone)
+		held, err := s.AliasHolders(ctx, []string{root}, fmt.Sprint("refund", n))
+		if err != nil || (held[root] != "") != stays {
+			t.Errorf("the name in %s is held: %v, %v", root, held, err)
+		}
+	}
+	// The same service may come again, and another may declare the name.
+	for _, name := range []string{"a.A", "a.B"} {
+		_, err := s.Register(ctx, &Registration{MachineID: "host", TTL: time.Minute, Contract: digest, Address: "10.0.0.1:1", Services: []ServiceRegistration{
+			service("app.acme.orders", name, ToolName{Hash: map[string]string{"a.A": "h0", "a.B": "h9"}[name], Alias: map[string]string{"a.B": "refund0"}[name]}),
+		}})
+		must(t, err)
 	}
 }
