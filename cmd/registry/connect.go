@@ -112,7 +112,7 @@ func plain(err error) error {
 		return fmt.Errorf("%s (flags --client-id and --client-secret, or SALLYPORT_CLIENT_ID and SALLYPORT_CLIENT_SECRET)", st.Message())
 	case codes.Unavailable:
 		return fmt.Errorf("the registry cannot be reached: %s", st.Message())
-	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.FailedPrecondition, codes.PermissionDenied:
+	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.FailedPrecondition, codes.PermissionDenied, codes.Aborted:
 		return errors.New(st.Message()) // which is the registry's own, and says what the code does
 	}
 	return fmt.Errorf("%s: %s", inWords(st.Code()), st.Message())

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -208,5 +211,55 @@ func TestIdentities_helpSaysWhatAGrantIs(t *testing.T) {
 	}
 	if out, err := run("__complete", "key", "rotate", ""); err != nil || !strings.Contains(out, "token\nassertion\n") {
 		t.Errorf("keys are completed as %q, %v", out, err)
+	}
+}
+
+// Some who change different things of one role at the same time: no change is lost.
+func TestRoleUpdate_race(t *testing.T) {
+	i := install(t)
+	i.serve()
+	operator := i.machine("operator", "--kind", "client", "--system", "--role", "platform-admin")
+	eventually(t, "the operator is known", func() bool { _, err := run(append([]string{"get", "zones"}, operator...)...); return err == nil })
+	play := func(line string, want ...string) string { return step{line: line, want: want}.play(t, operator) }
+	play("role create refunder --system --action a")
+	for round := range 10 {
+		var all sync.WaitGroup
+		for _, flag := range []string{
+			fmt.Sprintf("--action a%d", round), fmt.Sprintf("--description d%d", round), fmt.Sprintf("--assignable=%t", round%2 == 0),
+		} {
+			all.Go(func() { play("role update refunder --system " + flag) })
+		}
+		all.Wait()
+		got := play("role list --system -o json")
+		for _, want := range []string{fmt.Sprintf(`"a%d"`, round), fmt.Sprintf(`"description": "d%d"`, round), fmt.Sprintf(`"assignable": %t`, round%2 == 0)} {
+			if !strings.Contains(got[strings.Index(got, `"refunder"`):], want) {
+				t.Fatalf("round %d lost %s:\n%s", round, want, got)
+			}
+		}
+	}
+}
+
+// Who states the etag of a list replaces nothing that was changed since.
+func TestEtag(t *testing.T) {
+	i := install(t)
+	config := []string{"--config", i.config}
+	play := func(line, err string) string { return step{line: line, err: err}.play(t, config) }
+	play("role create reader --system --action a", "")
+	play("user create ada@x --system --grant . --no-password", "")
+	play("machine create desk --system --kind client", "")
+	for _, what := range []struct{ list, replace string }{
+		{"role list --system", "role update reader --system --action %s"},
+		{"user list --system", "user set-grants ada@x --system --grant .=%s"},
+		{"machine list --system", "machine set-roles desk --system --role %s"},
+	} {
+		list := play(what.list+" -o json", "")
+		found := regexp.MustCompile(`"etag": "([^"]+)"`).FindAllStringSubmatch(list, -1)
+		if len(found) == 0 {
+			t.Errorf("%s has no etag:\n%s", what.list, list)
+			continue
+		}
+		etag := " --etag " + found[len(found)-1][1] // of the last in the list
+		play(fmt.Sprintf(what.replace, "reader")+etag, "")
+		play(fmt.Sprintf(what.replace, "platform-admin")+etag, "was changed since its etag was read")
 	}
 }

@@ -21,6 +21,7 @@ type machineView struct {
 	Disabled        bool     `json:"disabled"`
 	CreatedAt       string   `json:"createdAt,omitempty"`
 	SecretChangedAt string   `json:"secretChangedAt,omitempty"`
+	Etag            string   `json:"etag"`
 	Secret          string   `json:"secret,omitempty"` // once, when it is made
 }
 
@@ -28,7 +29,7 @@ func viewOf(m *identityv1.Machine) machineView {
 	v := machineView{
 		ID: m.GetMachineId(), Kind: strings.ToLower(strings.TrimPrefix(m.GetKind().String(), "MACHINE_KIND_")), Participant: "system",
 		Organization: m.GetOrganizationId(), Application: m.GetApplicationId(), Roles: m.GetRoles(), Disabled: m.GetDisabled(),
-		CreatedAt: when(m.GetCreatedAt()), SecretChangedAt: when(m.GetSecretChangedAt()),
+		CreatedAt: when(m.GetCreatedAt()), SecretChangedAt: when(m.GetSecretChangedAt()), Etag: m.GetEtag(),
 	}
 	switch {
 	case v.Application != "":
@@ -143,13 +144,17 @@ func createMachine(n *noun[*identityv1.Machine]) *cobra.Command {
 func setMachineRoles(n *noun[*identityv1.Machine]) *cobra.Command {
 	var roles []string
 	var none bool
+	var etag string
 	c := n.change("set-roles", "(--role ROLE... | --no-roles)", "Replace the roles of a machine", "",
 		func(ctx context.Context, r request) (*identityv1.Machine, secret, error) {
-			a, err := r.SetMachineRoles(ctx, &identityv1.SetMachineRolesRequest{OrganizationId: r.organization, MachineId: r.id, Roles: roles})
+			a, err := r.SetMachineRoles(ctx, &identityv1.SetMachineRolesRequest{
+				OrganizationId: r.organization, MachineId: r.id, Roles: roles, Etag: etag,
+			})
 			return a.GetMachine(), secret{}, err
 		})
 	c.Flags().StringArrayVar(&roles, "role", nil, roleHelp)
 	c.Flags().BoolVar(&none, "no-roles", false, "take all roles away")
+	etagFlag(c, &etag)
 	c.MarkFlagsOneRequired("role", "no-roles")
 	c.MarkFlagsMutuallyExclusive("role", "no-roles")
 	return c

@@ -147,6 +147,11 @@ func (n *noun[T]) act(verb, short, done string, do func(context.Context, request
 	})
 }
 
+// etagFlag adds --etag to a command that replaces something whole.
+func etagFlag(c *cobra.Command, etag *string) {
+	c.Flags().StringVar(etag, "etag", "", "replace only what still has this etag, which a list with -o json shows")
+}
+
 func (n *noun[T]) disable(short string, do func(context.Context, request) error) *cobra.Command {
 	return n.act("disable", short, "disabled", do)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -75,10 +76,11 @@ func table(to io.Writer, head []string, rows [][]string) {
 	_ = w.Flush()
 }
 
-// oneLine keeps a text from others in its cell: no line breaks, no control characters for the terminal.
+// oneLine keeps a text from others in its cell: no line breaks, no control characters for the terminal, and none that turn
+// the order of what is read.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) {
 			return ' '
 		}
 		return r

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
 	"github.com/sallyport-dev/sallyport/internal/access"
@@ -80,33 +82,50 @@ func createRole(n *noun[*identityv1.Role]) *cobra.Command {
 	return c
 }
 
+// roleAttempts bounds how often a role that others keep changing is read again.
+const roleAttempts = 10
+
 func updateRole(n *noun[*identityv1.Role]) *cobra.Command {
 	var g granting
+	var etag string
 	c := n.change("update", "[--action ACTION...] [--description TEXT] [--assignable=false]", "Replace what a role grants, for everyone who has it",
-		"Replaces what is said: with --action all actions of the role. What is not said stays as it is.",
+		"Replaces what is said: with --action all actions of the role. What is not said stays as it is, also where somebody else\n"+
+			"changes it at the same time.",
 		func(ctx context.Context, r request) (*identityv1.Role, secret, error) {
-			was, err := findRole(ctx, r)
-			if err != nil {
-				return nil, secret{}, err
+			for attempt := 1; ; attempt++ {
+				a, err := r.updateRole(ctx, g, etag)
+				if status.Code(err) != codes.Aborted || etag != "" || attempt == roleAttempts {
+					return a.GetRole(), secret{}, err
+				}
 			}
-			said := r.cmd.Flags().Changed
-			if !said("action") {
-				g.actions = was.GetActions()
-			}
-			if !said("description") {
-				g.description = was.GetDescription()
-			}
-			if !said("assignable") {
-				g.assignable = was.GetAssignable()
-			}
-			a, err := r.UpdateRole(ctx, &identityv1.UpdateRoleRequest{
-				OrganizationId: r.organization, Name: r.id, Actions: g.actions, Description: g.description, Assignable: g.assignable,
-			})
-			return a.GetRole(), secret{}, err
 		})
 	g.flags(c)
+	etagFlag(c, &etag)
 	c.MarkFlagsOneRequired("action", "description", "assignable")
 	return c
+}
+
+// updateRole replaces what is said of a role, if the role is the one with the etag, or else the one that is read for what
+// is not said.
+func (r request) updateRole(ctx context.Context, g granting, etag string) (*identityv1.UpdateRoleResponse, error) {
+	was, err := findRole(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	said := r.cmd.Flags().Changed
+	if !said("action") {
+		g.actions = was.GetActions()
+	}
+	if !said("description") {
+		g.description = was.GetDescription()
+	}
+	if !said("assignable") {
+		g.assignable = was.GetAssignable()
+	}
+	return r.UpdateRole(ctx, &identityv1.UpdateRoleRequest{
+		OrganizationId: r.organization, Name: r.id, Actions: g.actions, Description: g.description, Assignable: g.assignable,
+		Etag: or(etag, was.GetEtag()),
+	})
 }
 
 // findRole looks a role up. An organization's list also has roles of the platform, of which none is meant.

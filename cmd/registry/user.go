@@ -70,16 +70,18 @@ func createUser(n *noun[*identityv1.User]) *cobra.Command {
 
 func setUserGrants(n *noun[*identityv1.User]) *cobra.Command {
 	var grants granted
+	var etag string
 	c := n.change("set-grants", "--grant GRANT...", "Replace what a user may act as",
 		"Replaces all grants of a user. Delegates under a grant that goes act no more.\n\n"+grantHelp,
 		func(ctx context.Context, r request) (*identityv1.User, secret, error) {
 			a, err := r.SetUserGrants(ctx, &identityv1.SetUserGrantsRequest{
-				OrganizationId: r.organization, Email: r.id, Grants: grants.parsed,
+				OrganizationId: r.organization, Email: r.id, Grants: grants.parsed, Etag: etag,
 			})
 			return a.GetUser(), secret{}, err
 		})
 	before(c, func(*cobra.Command, []string) error { return grants.parse() })
 	grants.flag(c)
+	etagFlag(c, &etag)
 	return c
 }
 

@@ -78,6 +78,39 @@ func (g *giver) mayChange(roles []string) error {
 	return nil
 }
 
+// mayTake judges whether the caller may change the roles of an identity as the organization itself, or the platform, to
+// others, or to none where it is switched off or removed. From oneself nobody takes what the platform's roles grant. Whoever
+// loses it therefore leaves somebody behind who holds as much, and no administrator is the last to go; how many there are
+// nobody can count, since some come from other issuers, or cannot sign in.
+func (g *giver) mayTake(organization, id string, roles, left []string) error {
+	who := g.who.Participant
+	if g.who.Everything || who.GetOrganizationId() != organization || id != who.GetId() && id != who.GetOnBehalfOf().GetOwnerId() {
+		return nil
+	}
+	for _, role := range roles {
+		if owner, _ := access.ParseRole(role); owner == "" && !g.grants.Covers(left, participant.ManagementZone, role) {
+			return status.Errorf(codes.FailedPrecondition, "%s is your own identity, and would lose what role %s grants: somebody else who "+
+				"holds as much must do this, whom you make first where there is nobody, so that an administrator is left", id, role)
+		}
+	}
+	return nil
+}
+
+// mayTakeFromRole is mayTake for a change of a role of the platform to other actions, or to none where it is removed.
+func (g *giver) mayTakeFromRole(changed *identityv1.StoredRole, left []string) error {
+	own := g.who.Participant.GetRoles()
+	if g.who.Everything || !slices.Contains(own, changed.GetName()) {
+		return nil
+	}
+	after := maps.Clone(g.platform)
+	after[changed.GetName()] = &identityv1.StoredRole{Name: changed.GetName(), Actions: left}
+	if access.NewGrants(maps.Values(after)).CoversActions(own, participant.ManagementZone, changed.GetActions()) {
+		return nil
+	}
+	return status.Errorf(codes.FailedPrecondition, "role %s is your own, and you would lose what it grants: get another role that "+
+		"grants as much first, or let somebody else who holds as much do this, so that an administrator is left", changed.GetName())
+}
+
 // mayMake judges the actions of a role of the platform.
 func (g *giver) mayMake(actions []string) error {
 	if g.who.Everything || g.grants.CoversActions(g.who.Participant.GetRoles(), participant.ManagementZone, actions) {
@@ -93,6 +126,16 @@ func rolesOf(grants []*identityv1.StoredGrant) []string {
 		all = append(all, g.GetRoles()...)
 	}
 	return all
+}
+
+// rolesAsItself are the roles that a user has as the organization itself, or as the platform.
+func rolesAsItself(grants []*identityv1.StoredGrant) []string {
+	for _, g := range grants {
+		if g.GetApplicationId() == "" {
+			return g.GetRoles()
+		}
+	}
+	return nil
 }
 
 // assignable gives the platform's roles after a name that organizations may give, in the order of their names.

@@ -241,7 +241,7 @@ func request(t *testing.T, m protoreflect.MethodDescriptor, organization, name, 
 		case "grants":
 			list := req.Mutable(f).List()
 			list.Append(list.NewElement())
-		case "roles", "title", "description", "assignable", "page_size", "page_token", "revoke_others":
+		case "roles", "title", "description", "assignable", "page_size", "page_token", "revoke_others", "etag":
 		default:
 			t.Fatalf("%s: how is %s filled?", m.FullName(), f.Name())
 		}

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
@@ -18,11 +19,13 @@ import (
 // machine shows a machine: everything but the secret's hash.
 func machine(m *registryv1.StoredMachine) *identityv1.Machine {
 	p := m.GetParticipant()
-	return &identityv1.Machine{
+	shown := &identityv1.Machine{
 		OrganizationId: p.GetOrganizationId(), ApplicationId: p.GetApplicationId(), MachineId: m.GetId(),
 		Kind: identityv1.MachineKind(m.GetKind()), Roles: p.GetRoles(), Disabled: m.GetDisabled(),
 		CreatedAt: m.GetCreatedAt(), SecretChangedAt: m.GetSecretChangedAt(),
 	}
+	shown.Etag = etagOf(shown)
+	return shown
 }
 
 // CreateMachine implements IdentityService.
@@ -79,7 +82,7 @@ func (s *Server) ListMachines(ctx context.Context, req *identityv1.ListMachinesR
 // RotateMachine implements IdentityService.
 func (s *Server) RotateMachine(ctx context.Context, req *identityv1.RotateMachineRequest) (*identityv1.RotateMachineResponse, error) {
 	var secret string
-	m, err := s.changeMachine(ctx, req, nil, func(permit registry.Permit[*registryv1.StoredMachine]) (m *registryv1.StoredMachine, err error) {
+	m, err := s.changeMachine(ctx, req, nil, false, func(permit registry.Permit[*registryv1.StoredMachine]) (m *registryv1.StoredMachine, err error) {
 		m, secret, err = s.store.ReplaceSecret(ctx, req.GetMachineId(), permit)
 		return m, err
 	})
@@ -91,8 +94,12 @@ func (s *Server) RotateMachine(ctx context.Context, req *identityv1.RotateMachin
 
 // SetMachineRoles implements IdentityService.
 func (s *Server) SetMachineRoles(ctx context.Context, req *identityv1.SetMachineRolesRequest) (*identityv1.SetMachineRolesResponse, error) {
-	m, err := s.changeMachine(ctx, req, req.GetRoles(), func(permit registry.Permit[*registryv1.StoredMachine]) (*registryv1.StoredMachine, error) {
-		return s.store.SetMachineRoles(ctx, req.GetMachineId(), req.GetRoles(), permit)
+	m, err := s.changeMachine(ctx, req, req.GetRoles(), true, func(permit registry.Permit[*registryv1.StoredMachine]) (*registryv1.StoredMachine, error) {
+		return s.store.SetMachineRoles(ctx, req.GetMachineId(), req.GetRoles(), permit, func(m *registryv1.StoredMachine) error {
+			becomes := proto.CloneOf(m)
+			becomes.Participant.Roles = req.GetRoles()
+			return unlessChanged(req.GetEtag(), "machine", req.GetMachineId(), machine(m), machine(becomes))
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -120,7 +127,7 @@ func (s *Server) EnableMachine(ctx context.Context, req *identityv1.EnableMachin
 
 // RemoveMachine implements IdentityService.
 func (s *Server) RemoveMachine(ctx context.Context, req *identityv1.RemoveMachineRequest) (*identityv1.RemoveMachineResponse, error) {
-	_, err := s.changeMachine(ctx, req, nil, func(permit registry.Permit[*registryv1.StoredMachine]) (*registryv1.StoredMachine, error) {
+	_, err := s.changeMachine(ctx, req, nil, true, func(permit registry.Permit[*registryv1.StoredMachine]) (*registryv1.StoredMachine, error) {
 		return nil, s.store.RemoveMachine(ctx, req.GetMachineId(), permit)
 	})
 	if err != nil {
@@ -136,13 +143,14 @@ type namesMachine interface {
 }
 
 func (s *Server) switchMachine(ctx context.Context, req namesMachine, disabled bool) (*identityv1.Machine, error) {
-	return s.changeMachine(ctx, req, nil, func(permit registry.Permit[*registryv1.StoredMachine]) (*registryv1.StoredMachine, error) {
+	return s.changeMachine(ctx, req, nil, disabled, func(permit registry.Permit[*registryv1.StoredMachine]) (*registryv1.StoredMachine, error) {
 		return s.store.SetMachineDisabled(ctx, req.GetMachineId(), disabled, permit)
 	})
 }
 
-// changeMachine changes a machine of the caller's scope, if the caller may give the roles and may change the machine.
-func (s *Server) changeMachine(ctx context.Context, req namesMachine, gives []string,
+// changeMachine changes a machine of the caller's scope, if the caller may give the roles and may change the machine, which
+// with takes has these roles alone from then on, or none.
+func (s *Server) changeMachine(ctx context.Context, req namesMachine, gives []string, takes bool,
 	change func(registry.Permit[*registryv1.StoredMachine]) (*registryv1.StoredMachine, error)) (*identityv1.Machine, error) {
 	owner, err := s.scope(ctx, req.GetOrganizationId())
 	if err != nil {
@@ -160,7 +168,10 @@ func (s *Server) changeMachine(ctx context.Context, req namesMachine, gives []st
 		if m.GetParticipant().GetOrganizationId() != owner {
 			return missing
 		}
-		return g.mayChange(m.GetParticipant().GetRoles())
+		if err := g.mayChange(m.GetParticipant().GetRoles()); err != nil || !takes {
+			return err
+		}
+		return g.mayTake(owner, m.GetId(), m.GetParticipant().GetRoles(), gives)
 	})
 	if err != nil {
 		return nil, statusOf(err, missing)

@@ -3,15 +3,19 @@ package identity
 import (
 	"context"
 
+	"google.golang.org/protobuf/proto"
+
 	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
 	"github.com/sallyport-dev/sallyport/internal/access"
 )
 
 func role(m *identityv1.StoredRole) *identityv1.Role {
-	return &identityv1.Role{
+	r := &identityv1.Role{
 		OrganizationId: m.GetOrganizationId(), Name: m.GetName(), Description: m.GetDescription(), Actions: m.GetActions(),
 		Assignable: m.GetAssignable(), CreatedAt: m.GetCreatedAt(),
 	}
+	r.Etag = etagOf(r)
+	return r
 }
 
 // CreateRole implements IdentityService.
@@ -80,9 +84,14 @@ func (s *Server) UpdateRole(ctx context.Context, req *identityv1.UpdateRoleReque
 	if err != nil {
 		return nil, err
 	}
-	m, err := s.store.UpdateRole(ctx, &identityv1.StoredRole{
+	to := &identityv1.StoredRole{
 		OrganizationId: owner, Name: req.GetName(), Description: req.GetDescription(), Actions: req.GetActions(), Assignable: req.GetAssignable(),
-	}, permit)
+	}
+	m, err := s.store.UpdateRole(ctx, to, permit, func(m *identityv1.StoredRole) error {
+		becomes := proto.CloneOf(to)
+		becomes.CreatedAt = m.GetCreatedAt()
+		return unlessChanged(req.GetEtag(), "role", req.GetName(), role(m), role(becomes))
+	})
 	if err != nil {
 		return nil, statusOf(err, unknownOf(owner, "role", req.GetName()))
 	}
@@ -116,5 +125,10 @@ func (s *Server) roleScope(ctx context.Context, named string, actions []string) 
 	if err != nil {
 		return "", nil, err
 	}
-	return owner, func(m *identityv1.StoredRole) error { return g.mayMake(m.GetActions()) }, g.mayMake(actions)
+	return owner, func(m *identityv1.StoredRole) error {
+		if err := g.mayMake(m.GetActions()); err != nil {
+			return err
+		}
+		return g.mayTakeFromRole(m, actions)
+	}, g.mayMake(actions)
 }

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
 	"github.com/sallyport-dev/sallyport/internal/auth/password"
@@ -20,6 +21,7 @@ func user(m *identityv1.StoredUser) *identityv1.User {
 	for _, g := range m.GetGrants() {
 		u.Grants = append(u.Grants, &identityv1.Grant{ApplicationId: g.GetApplicationId(), Roles: g.GetRoles()})
 	}
+	u.Etag = etagOf(u)
 	return u
 }
 
@@ -83,8 +85,12 @@ func (s *Server) ListUsers(ctx context.Context, req *identityv1.ListUsersRequest
 // SetUserGrants implements IdentityService.
 func (s *Server) SetUserGrants(ctx context.Context, req *identityv1.SetUserGrantsRequest) (*identityv1.SetUserGrantsResponse, error) {
 	grants := storedGrants(req.GetGrants())
-	m, err := s.changeUser(ctx, req, rolesOf(grants), func(owner string, permit registry.Permit[*identityv1.StoredUser]) (*identityv1.StoredUser, error) {
-		return s.store.SetUserGrants(ctx, owner, req.GetEmail(), grants, permit)
+	m, err := s.changeUser(ctx, req, grants, true, func(owner string, permit registry.Permit[*identityv1.StoredUser]) (*identityv1.StoredUser, error) {
+		return s.store.SetUserGrants(ctx, owner, req.GetEmail(), grants, permit, func(u *identityv1.StoredUser) error {
+			becomes := proto.CloneOf(u)
+			becomes.Grants = grants
+			return unlessChanged(req.GetEtag(), "user", req.GetEmail(), user(u), user(becomes))
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -94,7 +100,7 @@ func (s *Server) SetUserGrants(ctx context.Context, req *identityv1.SetUserGrant
 
 // SetUserPassword implements IdentityService.
 func (s *Server) SetUserPassword(ctx context.Context, req *identityv1.SetUserPasswordRequest) (*identityv1.SetUserPasswordResponse, error) {
-	m, err := s.changeUser(ctx, req, nil, func(owner string, permit registry.Permit[*identityv1.StoredUser]) (*identityv1.StoredUser, error) {
+	m, err := s.changeUser(ctx, req, nil, false, func(owner string, permit registry.Permit[*identityv1.StoredUser]) (*identityv1.StoredUser, error) {
 		stored, err := hash(req.GetPassword())
 		if err != nil {
 			return nil, err
@@ -127,7 +133,7 @@ func (s *Server) EnableUser(ctx context.Context, req *identityv1.EnableUserReque
 
 // RemoveUser implements IdentityService.
 func (s *Server) RemoveUser(ctx context.Context, req *identityv1.RemoveUserRequest) (*identityv1.RemoveUserResponse, error) {
-	_, err := s.changeUser(ctx, req, nil, func(owner string, permit registry.Permit[*identityv1.StoredUser]) (*identityv1.StoredUser, error) {
+	_, err := s.changeUser(ctx, req, nil, true, func(owner string, permit registry.Permit[*identityv1.StoredUser]) (*identityv1.StoredUser, error) {
 		return nil, s.store.RemoveUser(ctx, owner, req.GetEmail(), permit)
 	})
 	if err != nil {
@@ -143,13 +149,14 @@ type namesUser interface {
 }
 
 func (s *Server) switchUser(ctx context.Context, req namesUser, disabled bool) (*identityv1.User, error) {
-	return s.changeUser(ctx, req, nil, func(owner string, permit registry.Permit[*identityv1.StoredUser]) (*identityv1.StoredUser, error) {
+	return s.changeUser(ctx, req, nil, disabled, func(owner string, permit registry.Permit[*identityv1.StoredUser]) (*identityv1.StoredUser, error) {
 		return s.store.SetUserDisabled(ctx, owner, req.GetEmail(), disabled, permit)
 	})
 }
 
-// changeUser changes a user of the caller's scope, if the caller may give the roles and may change the user.
-func (s *Server) changeUser(ctx context.Context, req namesUser, gives []string,
+// changeUser changes a user of the caller's scope, if the caller may give the roles of the grants and may change the user,
+// who with takes has these grants alone from then on, or none.
+func (s *Server) changeUser(ctx context.Context, req namesUser, gives []*identityv1.StoredGrant, takes bool,
 	change func(owner string, permit registry.Permit[*identityv1.StoredUser]) (*identityv1.StoredUser, error)) (*identityv1.User, error) {
 	owner, err := s.scope(ctx, req.GetOrganizationId())
 	if err != nil {
@@ -159,10 +166,15 @@ func (s *Server) changeUser(ctx context.Context, req namesUser, gives []string,
 	if err != nil {
 		return nil, err
 	}
-	if err := g.mayGive(gives); err != nil {
+	if err := g.mayGive(rolesOf(gives)); err != nil {
 		return nil, err
 	}
-	m, err := change(owner, func(u *identityv1.StoredUser) error { return g.mayChange(rolesOf(u.GetGrants())) })
+	m, err := change(owner, func(u *identityv1.StoredUser) error {
+		if err := g.mayChange(rolesOf(u.GetGrants())); err != nil || !takes {
+			return err
+		}
+		return g.mayTake(owner, u.GetEmail(), rolesAsItself(u.GetGrants()), rolesAsItself(gives))
+	})
 	if err != nil {
 		return nil, statusOf(err, unknownOf(owner, "user", req.GetEmail()))
 	}

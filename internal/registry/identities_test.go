@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
@@ -282,5 +283,78 @@ func TestEnsureBuiltInRoles(t *testing.T) {
 	must(t, s.EnsureBuiltInRoles(ctx))
 	if got, want := names(), "organization-admin-true-2 platform-admin-false-1"; got != want {
 		t.Errorf("roles %q, want %q", got, want)
+	}
+}
+
+// A dot stands between two parts of a machine's id. What is stored otherwise, by an earlier version, can still be changed
+// and removed.
+func TestMachineIDs(t *testing.T) {
+	s, ctx := town(t)
+	for id, fine := range map[string]bool{
+		"acme.ci": true, "acme.ci.2": true, "ci": true, "acme._": true, "acme.-": true, "A.b": true,
+		"acme.": false, "acme..": false, "acme..ci": false, "acme.ci.": false, ".": false, ".acme": false, "..": false, "acme.ci..2": false,
+	} {
+		_, _, err := s.AddMachine(ctx, clientKind, participant.Organization("acme", ""), id)
+		if !fine {
+			wantInvalid(t, err, "a dot neither at the end nor after another")
+		} else if err != nil {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	for _, id := range []string{"acme.", "acme..ci"} {
+		value, err := encode(&registryv1.StoredMachine{Id: id, Kind: clientKind, Participant: participant.Organization("acme", id)})
+		must(t, err)
+		_, err = s.c.Put(ctx, s.l.machine(id), value)
+		must(t, err)
+		must(t, s.DisableMachine(ctx, id))
+		_, err = s.RotateMachine(ctx, id)
+		must(t, err)
+		_, err = s.SetMachineRoles(ctx, id, nil)
+		must(t, err)
+		must(t, s.RemoveMachine(ctx, id))
+	}
+}
+
+// An organization that is made anew inherits nothing of the one before: no services, contracts or declared names.
+func TestRemoveOrganization_services(t *testing.T) {
+	s, ctx := NewStore(etcdtest.Start(t), ""), testContext(t)
+	for _, id := range []string{"acme", "acme-2"} {
+		_, err := s.CreateOrganization(ctx, id, "")
+		must(t, err)
+	}
+	digest := put(t, s, "a")
+	leases := map[string]string{}
+	zones := []string{"app.acme.orders", "app.acme.orders.billing", "app.acme-2.orders", "app-api"}
+	for n, zone := range zones {
+		l, err := s.Register(ctx, &Registration{MachineID: "host", TTL: time.Minute, Contract: digest, Address: "10.0.0.1:1", Services: []ServiceRegistration{
+			service(zone, "a.A", ToolName{Hash: fmt.Sprint("h", n), Alias: fmt.Sprint("refund", n)}),
+		}})
+		must(t, err)
+		leases[zone] = l.InstanceID
+	}
+	wantErr(t, s.RemoveOrganization(ctx, "acme"), ErrNotEmpty, "app.acme.orders~a.A", "app.acme.orders.billing~a.A")
+	must(t, s.Deregister(ctx, "host", leases["app.acme.orders"]))
+	must(t, s.Deregister(ctx, "host", leases["app.acme.orders.billing"]))
+	must(t, s.RemoveOrganization(ctx, "acme"))
+	_, err := s.CreateOrganization(ctx, "acme", "")
+	must(t, err)
+	for n, zone := range zones {
+		stays := n > 1
+		found, _, err := read(ctx, s, s.l.service(Key{zone, "a.A"}), &registryv1.StoredService{})
+		if err != nil || found != stays {
+			t.Errorf("the service in %s is stored: %t, %v", zone, found, err)
+		}
+		root := participant.Root(zone)
+		held, err := s.AliasHolders(ctx, []string{root}, fmt.Sprint("refund", n))
+		if err != nil || (held[root] != "") != stays {
+			t.Errorf("the name in %s is held: %v, %v", root, held, err)
+		}
+	}
+	// The same service may come again, and another may declare the name.
+	for _, name := range []string{"a.A", "a.B"} {
+		_, err := s.Register(ctx, &Registration{MachineID: "host", TTL: time.Minute, Contract: digest, Address: "10.0.0.1:1", Services: []ServiceRegistration{
+			service("app.acme.orders", name, ToolName{Hash: map[string]string{"a.A": "h0", "a.B": "h9"}[name], Alias: map[string]string{"a.B": "refund0"}[name]}),
+		}})
+		must(t, err)
 	}
 }

@@ -98,6 +98,21 @@ func (l layout) assertionKeys() string          { return string(l) + "keys/asser
 func (l layout) assertionKey(kid string) string { return l.assertionKeys() + kid }
 func (l layout) services() string               { return string(l) + "services/" }
 func (l layout) service(k Key) string           { return l.services() + segment(k.Zone) + "/" + k.Service }
+
+// servicesOf, instancesOf and aliasesOf are what lies in the zones of an organization's applications.
+func (l layout) servicesOf(organization string) string {
+	return l.services() + applicationsOf(organization)
+}
+func (l layout) instancesOf(organization string) string {
+	return l.instances() + applicationsOf(organization)
+}
+func (l layout) aliasesOf(organization string) string {
+	return string(l) + "aliases/" + applicationsOf(organization)
+}
+
+// applicationsOf is how the zones of an organization's applications begin.
+func applicationsOf(organization string) string { return participant.ApplicationZone(organization, "") }
+
 func (l layout) watched() (from, to string) {
 	return string(l) + "identities/", clientv3.GetPrefixRangeEnd(l.services())
 }

@@ -60,14 +60,15 @@ func (s *Store) SetOrganizationDisabled(ctx context.Context, id string, disabled
 }
 
 // RemoveOrganization removes an organization that nothing belongs to any more; else it is [ErrNotEmpty]. An unknown id
-// is [ErrNotFound].
+// is [ErrNotFound]. What is known of services in its zones goes with it, and the names that they declared: a later
+// organization of the same id neither sees nor meets them.
 //
 // Whatever is an organization's is created under the guard that the organization is stored, and this under the guard
 // that nothing was created since it looked: never both succeed. Machines are keyed by their ids alone, so that the guard
 // is over all of them; who creates machines all the time makes removals try again, and no more.
 func (s *Store) RemoveOrganization(ctx context.Context, id string) error {
 	err := remove(ctx, s, s.l.organization(id), func(*identityv1.StoredOrganization) ([]clientv3.Cmp, []clientv3.Op, error) {
-		under, revision, err := s.snapshot(ctx, s.l.applications(id), s.l.users(id), s.l.roles(id), s.l.machines())
+		under, revision, err := s.snapshot(ctx, s.l.applications(id), s.l.users(id), s.l.roles(id), s.l.machines(), s.l.instancesOf(id))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -87,9 +88,17 @@ func (s *Store) RemoveOrganization(ctx context.Context, id string) error {
 				left = append(left, "machine "+m.GetId())
 			}
 		}
-		return []clientv3.Cmp{
-			noneUnder(s.l.applications(id)), noneUnder(s.l.users(id)), noneUnder(s.l.roles(id)), quietSince(s.l.machines(), revision),
-		}, nil, remains(left)
+		for _, kv := range under[4] {
+			_, service, _ := s.l.parse(kv.key)
+			left = append(left, "an instance of service "+service.String())
+		}
+		guards := []clientv3.Cmp{
+			noneUnder(s.l.applications(id)), noneUnder(s.l.users(id)), noneUnder(s.l.roles(id)), noneUnder(s.l.instancesOf(id)),
+			quietSince(s.l.machines(), revision),
+		}
+		return guards, []clientv3.Op{
+			clientv3.OpDelete(s.l.servicesOf(id), clientv3.WithPrefix()), clientv3.OpDelete(s.l.aliasesOf(id), clientv3.WithPrefix()),
+		}, remains(left)
 	})
 	if err != nil {
 		return fmt.Errorf("remove organization %q: %w", id, err)

@@ -21,9 +21,13 @@ import (
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 )
 
+// restMarshaler is for requests and answers. A misspelled field is an error and not silence.
+var restMarshaler = &runtime.JSONPb{MarshalOptions: protojson.MarshalOptions{EmitUnpopulated: true}}
+
 // Gateway serves RegistryService, IdentityService and OrganizationService as REST over a connection to them. Of the request's headers it passes the machine's
 // credentials on, and nothing else: a header never becomes metadata by the way.
 func Gateway(ctx context.Context, conn grpc.ClientConnInterface) (http.Handler, error) {
+	hearQueries()
 	mux := runtime.NewServeMux(
 		runtime.WithIncomingHeaderMatcher(func(header string) (string, bool) {
 			switch name := strings.ToLower(header); name {
@@ -33,8 +37,8 @@ func Gateway(ctx context.Context, conn grpc.ClientConnInterface) (http.Handler, 
 				return "", false
 			}
 		}),
-		// A misspelled field is an error and not silence.
-		runtime.WithMarshalerOption(runtime.MIMEWildcard, &runtime.JSONPb{MarshalOptions: protojson.MarshalOptions{EmitUnpopulated: true}}),
+		runtime.WithMarshalerOption(runtime.MIMEWildcard, restMarshaler),
+		runtime.WithMiddlewares(hear),
 		runtime.WithOutgoingHeaderMatcher(func(string) (string, bool) { return "", false }),
 	)
 	err := errors.Join(

@@ -702,8 +702,10 @@ type User struct {
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// When the password last changed; absent without one.
 	PasswordChangedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=password_changed_at,json=passwordChangedAt,proto3" json:"password_changed_at,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Which state of the user this is. A request that replaces the grants states it, to be refused where somebody was faster.
+	Etag          string `protobuf:"bytes,8,opt,name=etag,proto3" json:"etag,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *User) Reset() {
@@ -783,6 +785,13 @@ func (x *User) GetPasswordChangedAt() *timestamppb.Timestamp {
 		return x.PasswordChangedAt
 	}
 	return nil
+}
+
+func (x *User) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // As what a user may act, and with which roles.
@@ -1098,7 +1107,10 @@ type SetUserGrantsRequest struct {
 	// The user's email.
 	Email string `protobuf:"bytes,2,opt,name=email,proto3" json:"email,omitempty"`
 	// As what the user may act: at least one.
-	Grants        []*Grant `protobuf:"bytes,3,rep,name=grants,proto3" json:"grants,omitempty"`
+	Grants []*Grant `protobuf:"bytes,3,rep,name=grants,proto3" json:"grants,omitempty"`
+	// The etag of the user that this is made from: where the user is another by now, nothing changes and the answer is ABORTED.
+	// Empty replaces whatever there is.
+	Etag          string `protobuf:"bytes,4,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1152,6 +1164,13 @@ func (x *SetUserGrantsRequest) GetGrants() []*Grant {
 		return x.Grants
 	}
 	return nil
+}
+
+func (x *SetUserGrantsRequest) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // The user as it is now.
@@ -1627,8 +1646,10 @@ type Machine struct {
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// When the secret last changed.
 	SecretChangedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=secret_changed_at,json=secretChangedAt,proto3" json:"secret_changed_at,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Which state of the machine this is. A request that replaces the roles states it, to be refused where somebody was faster.
+	Etag          string `protobuf:"bytes,9,opt,name=etag,proto3" json:"etag,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Machine) Reset() {
@@ -1717,6 +1738,13 @@ func (x *Machine) GetSecretChangedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Machine) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
 // The machine to create.
 type CreateMachineRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1725,7 +1753,7 @@ type CreateMachineRequest struct {
 	OrganizationId string `protobuf:"bytes,1,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// The application; empty for the organization itself, or for the platform.
 	ApplicationId string `protobuf:"bytes,2,opt,name=application_id,json=applicationId,proto3" json:"application_id,omitempty"`
-	// The machine's id.
+	// The machine's id. A dot is neither at its end nor after another.
 	MachineId string `protobuf:"bytes,3,opt,name=machine_id,json=machineId,proto3" json:"machine_id,omitempty"`
 	// What it does.
 	Kind MachineKind `protobuf:"varint,4,opt,name=kind,proto3,enum=sallyport.identity.v1.MachineKind" json:"kind,omitempty"`
@@ -2095,7 +2123,10 @@ type SetMachineRolesRequest struct {
 	// The machine's id.
 	MachineId string `protobuf:"bytes,2,opt,name=machine_id,json=machineId,proto3" json:"machine_id,omitempty"`
 	// Its roles: `name` for one of the platform, `organization/name` for one of the organization.
-	Roles         []string `protobuf:"bytes,3,rep,name=roles,proto3" json:"roles,omitempty"`
+	Roles []string `protobuf:"bytes,3,rep,name=roles,proto3" json:"roles,omitempty"`
+	// The etag of the machine that this is made from: where the machine is another by now, nothing changes and the answer is ABORTED.
+	// Empty replaces whatever there is.
+	Etag          string `protobuf:"bytes,4,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2149,6 +2180,13 @@ func (x *SetMachineRolesRequest) GetRoles() []string {
 		return x.Roles
 	}
 	return nil
+}
+
+func (x *SetMachineRolesRequest) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // The machine as it is now.
@@ -3035,7 +3073,9 @@ type Role struct {
 	// Whether organizations may give this role of the platform to their own users and machines.
 	Assignable bool `protobuf:"varint,5,opt,name=assignable,proto3" json:"assignable,omitempty"`
 	// When it was created.
-	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	// Which state of the role this is. A request that replaces what it grants states it, to be refused where somebody was faster.
+	Etag          string `protobuf:"bytes,7,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3110,6 +3150,13 @@ func (x *Role) GetCreatedAt() *timestamppb.Timestamp {
 		return x.CreatedAt
 	}
 	return nil
+}
+
+func (x *Role) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // The role to create.
@@ -3376,7 +3423,10 @@ type UpdateRoleRequest struct {
 	// hold themselves.
 	Actions []string `protobuf:"bytes,4,rep,name=actions,proto3" json:"actions,omitempty"`
 	// Whether organizations may give this role of the platform to their own users and machines.
-	Assignable    bool `protobuf:"varint,5,opt,name=assignable,proto3" json:"assignable,omitempty"`
+	Assignable bool `protobuf:"varint,5,opt,name=assignable,proto3" json:"assignable,omitempty"`
+	// The etag of the role that this is made from: where the role is another by now, nothing changes and the answer is ABORTED.
+	// Empty replaces whatever there is.
+	Etag          string `protobuf:"bytes,6,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3444,6 +3494,13 @@ func (x *UpdateRoleRequest) GetAssignable() bool {
 		return x.Assignable
 	}
 	return false
+}
+
+func (x *UpdateRoleRequest) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // The role as it is now.
@@ -3625,7 +3682,7 @@ const file_sallyport_identity_v1_identity_service_proto_rawDesc = "" +
 	"\x18RemoveApplicationRequest\x12T\n" +
 	"\x0forganization_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12R\n" +
 	"\x0eapplication_id\x18\x02 \x01(\tB+\xbaH(\xc8\x01\x01r#\x18?2\x1f^[a-z0-9]([a-z0-9-]*[a-z0-9])?$R\rapplicationId\"\x1b\n" +
-	"\x19RemoveApplicationResponse\"\xb2\x02\n" +
+	"\x19RemoveApplicationResponse\"\xc6\x02\n" +
 	"\x04User\x12'\n" +
 	"\x0forganization_id\x18\x01 \x01(\tR\x0eorganizationId\x12\x14\n" +
 	"\x05email\x18\x02 \x01(\tR\x05email\x12\x12\n" +
@@ -3634,7 +3691,8 @@ const file_sallyport_identity_v1_identity_service_proto_rawDesc = "" +
 	"\bdisabled\x18\x05 \x01(\bR\bdisabled\x129\n" +
 	"\n" +
 	"created_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12J\n" +
-	"\x13password_changed_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x11passwordChangedAt\"\xc3\x01\n" +
+	"\x13password_changed_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x11passwordChangedAt\x12\x12\n" +
+	"\x04etag\x18\b \x01(\tR\x04etag\"\xc3\x01\n" +
 	"\x05Grant\x12R\n" +
 	"\x0eapplication_id\x18\x01 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\rapplicationId\x12f\n" +
 	"\x05roles\x18\x02 \x03(\tBP\xbaHM\x92\x01J\x10@\"FrD\x18\x7f2@^([a-z0-9]([a-z0-9-]*[a-z0-9])?/)?[a-z0-9]([a-z0-9-]*[a-z0-9])?$R\x05roles\"\xd0\x02\n" +
@@ -3656,12 +3714,13 @@ const file_sallyport_identity_v1_identity_service_proto_rawDesc = "" +
 	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"n\n" +
 	"\x11ListUsersResponse\x121\n" +
 	"\x05users\x18\x01 \x03(\v2\x1b.sallyport.identity.v1.UserR\x05users\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x84\x02\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa1\x02\n" +
 	"\x14SetUserGrantsRequest\x12V\n" +
 	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12R\n" +
 	"\x05email\x18\x02 \x01(\tB<\xbaH9\xc8\x01\x01r4\x18\xfe\x012/^[A-Za-z0-9.!#$%&'*+=?^_{|}~-]+@[A-Za-z0-9.-]+$R\x05email\x12@\n" +
 	"\x06grants\x18\x03 \x03(\v2\x1c.sallyport.identity.v1.GrantB\n" +
-	"\xbaH\a\x92\x01\x04\b\x01\x10@R\x06grants\"H\n" +
+	"\xbaH\a\x92\x01\x04\b\x01\x10@R\x06grants\x12\x1b\n" +
+	"\x04etag\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x18@R\x04etag\"H\n" +
 	"\x15SetUserGrantsResponse\x12/\n" +
 	"\x04user\x18\x01 \x01(\v2\x1b.sallyport.identity.v1.UserR\x04user\"\xf5\x01\n" +
 	"\x16SetUserPasswordRequest\x12V\n" +
@@ -3684,7 +3743,7 @@ const file_sallyport_identity_v1_identity_service_proto_rawDesc = "" +
 	"\x11RemoveUserRequest\x12V\n" +
 	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12R\n" +
 	"\x05email\x18\x02 \x01(\tB<\xbaH9\xc8\x01\x01r4\x18\xfe\x012/^[A-Za-z0-9.!#$%&'*+=?^_{|}~-]+@[A-Za-z0-9.-]+$R\x05email\"\x14\n" +
-	"\x12RemoveUserResponse\"\xe5\x02\n" +
+	"\x12RemoveUserResponse\"\xf9\x02\n" +
 	"\aMachine\x12'\n" +
 	"\x0forganization_id\x18\x01 \x01(\tR\x0eorganizationId\x12%\n" +
 	"\x0eapplication_id\x18\x02 \x01(\tR\rapplicationId\x12\x1d\n" +
@@ -3695,7 +3754,8 @@ const file_sallyport_identity_v1_identity_service_proto_rawDesc = "" +
 	"\bdisabled\x18\x06 \x01(\bR\bdisabled\x129\n" +
 	"\n" +
 	"created_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12F\n" +
-	"\x11secret_changed_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x0fsecretChangedAt\"\xb9\x03\n" +
+	"\x11secret_changed_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x0fsecretChangedAt\x12\x12\n" +
+	"\x04etag\x18\t \x01(\tR\x04etag\"\xb9\x03\n" +
 	"\x14CreateMachineRequest\x12V\n" +
 	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12R\n" +
 	"\x0eapplication_id\x18\x02 \x01(\tB+\xbaH(r&\x18?2\"^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\rapplicationId\x12H\n" +
@@ -3721,12 +3781,13 @@ const file_sallyport_identity_v1_identity_service_proto_rawDesc = "" +
 	"machine_id\x18\x02 \x01(\tB)\xbaH&\xc8\x01\x01r!\x18\x80\x012\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\tmachineId\"i\n" +
 	"\x15RotateMachineResponse\x128\n" +
 	"\amachine\x18\x01 \x01(\v2\x1e.sallyport.identity.v1.MachineR\amachine\x12\x16\n" +
-	"\x06secret\x18\x02 \x01(\tR\x06secret\"\xa2\x02\n" +
+	"\x06secret\x18\x02 \x01(\tR\x06secret\"\xbf\x02\n" +
 	"\x16SetMachineRolesRequest\x12V\n" +
 	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12H\n" +
 	"\n" +
 	"machine_id\x18\x02 \x01(\tB)\xbaH&\xc8\x01\x01r!\x18\x80\x012\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\tmachineId\x12f\n" +
-	"\x05roles\x18\x03 \x03(\tBP\xbaHM\x92\x01J\x10@\"FrD\x18\x7f2@^([a-z0-9]([a-z0-9-]*[a-z0-9])?/)?[a-z0-9]([a-z0-9-]*[a-z0-9])?$R\x05roles\"S\n" +
+	"\x05roles\x18\x03 \x03(\tBP\xbaHM\x92\x01J\x10@\"FrD\x18\x7f2@^([a-z0-9]([a-z0-9-]*[a-z0-9])?/)?[a-z0-9]([a-z0-9-]*[a-z0-9])?$R\x05roles\x12\x1b\n" +
+	"\x04etag\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x18@R\x04etag\"S\n" +
 	"\x17SetMachineRolesResponse\x128\n" +
 	"\amachine\x18\x01 \x01(\v2\x1e.sallyport.identity.v1.MachineR\amachine\"\xb9\x01\n" +
 	"\x15DisableMachineRequest\x12V\n" +
@@ -3784,7 +3845,7 @@ const file_sallyport_identity_v1_identity_service_proto_rawDesc = "" +
 	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12G\n" +
 	"\vdelegate_id\x18\x02 \x01(\tB&\xbaH#\xc8\x01\x01r\x1e\x18\x80\x012\x19^delegate:[A-Za-z0-9_-]+$R\n" +
 	"delegateId\"\x18\n" +
-	"\x16RemoveDelegateResponse\"\xda\x01\n" +
+	"\x16RemoveDelegateResponse\"\xee\x01\n" +
 	"\x04Role\x12'\n" +
 	"\x0forganization_id\x18\x01 \x01(\tR\x0eorganizationId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
@@ -3794,7 +3855,8 @@ const file_sallyport_identity_v1_identity_service_proto_rawDesc = "" +
 	"assignable\x18\x05 \x01(\bR\n" +
 	"assignable\x129\n" +
 	"\n" +
-	"created_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\xd5\x02\n" +
+	"created_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x12\n" +
+	"\x04etag\x18\a \x01(\tR\x04etag\"\xd5\x02\n" +
 	"\x11CreateRoleRequest\x12V\n" +
 	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12?\n" +
 	"\x04name\x18\x02 \x01(\tB+\xbaH(\xc8\x01\x01r#\x18?2\x1f^[a-z0-9]([a-z0-9-]*[a-z0-9])?$R\x04name\x12*\n" +
@@ -3813,7 +3875,7 @@ const file_sallyport_identity_v1_identity_service_proto_rawDesc = "" +
 	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"n\n" +
 	"\x11ListRolesResponse\x121\n" +
 	"\x05roles\x18\x01 \x03(\v2\x1b.sallyport.identity.v1.RoleR\x05roles\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xd5\x02\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xf2\x02\n" +
 	"\x11UpdateRoleRequest\x12V\n" +
 	"\x0forganization_id\x18\x01 \x01(\tB-\xbaH*r(\x18?2$^(-|[a-z0-9]([a-z0-9-]*[a-z0-9])?)?$R\x0eorganizationId\x12?\n" +
 	"\x04name\x18\x02 \x01(\tB+\xbaH(\xc8\x01\x01r#\x18?2\x1f^[a-z0-9]([a-z0-9-]*[a-z0-9])?$R\x04name\x12*\n" +
@@ -3821,7 +3883,8 @@ const file_sallyport_identity_v1_identity_service_proto_rawDesc = "" +
 	"\aactions\x18\x04 \x03(\tBA\xbaH>\x92\x01;\b\x01\x10\x80\x02\"4r2\x18\xc8\x012-^([*]|[a-z0-9_-]+([.][a-z0-9_-]+)*([.][*])?)$R\aactions\x12\x1e\n" +
 	"\n" +
 	"assignable\x18\x05 \x01(\bR\n" +
-	"assignable\"E\n" +
+	"assignable\x12\x1b\n" +
+	"\x04etag\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18@R\x04etag\"E\n" +
 	"\x12UpdateRoleResponse\x12/\n" +
 	"\x04role\x18\x01 \x01(\v2\x1b.sallyport.identity.v1.RoleR\x04role\"\xac\x01\n" +
 	"\x11RemoveRoleRequest\x12V\n" +

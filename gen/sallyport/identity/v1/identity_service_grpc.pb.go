@@ -74,7 +74,7 @@ type IdentityServiceClient interface {
 	CreateUser(ctx context.Context, in *CreateUserRequest, opts ...grpc.CallOption) (*CreateUserResponse, error)
 	// Lists the users of an organization, or of the platform.
 	ListUsers(ctx context.Context, in *ListUsersRequest, opts ...grpc.CallOption) (*ListUsersResponse, error)
-	// Replaces what a user may act as.
+	// Replaces what a user may act as. Who adds to what there is states the etag that they read.
 	SetUserGrants(ctx context.Context, in *SetUserGrantsRequest, opts ...grpc.CallOption) (*SetUserGrantsResponse, error)
 	// Gives a user another password. The old one is worthless at once.
 	SetUserPassword(ctx context.Context, in *SetUserPasswordRequest, opts ...grpc.CallOption) (*SetUserPasswordResponse, error)
@@ -90,7 +90,7 @@ type IdentityServiceClient interface {
 	ListMachines(ctx context.Context, in *ListMachinesRequest, opts ...grpc.CallOption) (*ListMachinesResponse, error)
 	// Gives a machine another secret, this once. The old one is worthless at once.
 	RotateMachine(ctx context.Context, in *RotateMachineRequest, opts ...grpc.CallOption) (*RotateMachineResponse, error)
-	// Replaces the roles of a machine.
+	// Replaces the roles of a machine. Who adds to what there is states the etag that they read.
 	SetMachineRoles(ctx context.Context, in *SetMachineRolesRequest, opts ...grpc.CallOption) (*SetMachineRolesResponse, error)
 	// Switches a machine off, from the next request on.
 	DisableMachine(ctx context.Context, in *DisableMachineRequest, opts ...grpc.CallOption) (*DisableMachineResponse, error)
@@ -111,7 +111,8 @@ type IdentityServiceClient interface {
 	// Lists the roles of an organization, or of the platform. An organization is also told the roles of the platform that it may
 	// give.
 	ListRoles(ctx context.Context, in *ListRolesRequest, opts ...grpc.CallOption) (*ListRolesResponse, error)
-	// Replaces what a role grants, for everyone who has it and from the next request on.
+	// Replaces what a role grants, for everyone who has it and from the next request on. Who adds to what there is states the
+	// etag that they read.
 	UpdateRole(ctx context.Context, in *UpdateRoleRequest, opts ...grpc.CallOption) (*UpdateRoleResponse, error)
 	// Removes a role, and takes it from everyone who has it: a later role of that name is nobody's to begin with.
 	RemoveRole(ctx context.Context, in *RemoveRoleRequest, opts ...grpc.CallOption) (*RemoveRoleResponse, error)
@@ -419,7 +420,7 @@ type IdentityServiceServer interface {
 	CreateUser(context.Context, *CreateUserRequest) (*CreateUserResponse, error)
 	// Lists the users of an organization, or of the platform.
 	ListUsers(context.Context, *ListUsersRequest) (*ListUsersResponse, error)
-	// Replaces what a user may act as.
+	// Replaces what a user may act as. Who adds to what there is states the etag that they read.
 	SetUserGrants(context.Context, *SetUserGrantsRequest) (*SetUserGrantsResponse, error)
 	// Gives a user another password. The old one is worthless at once.
 	SetUserPassword(context.Context, *SetUserPasswordRequest) (*SetUserPasswordResponse, error)
@@ -435,7 +436,7 @@ type IdentityServiceServer interface {
 	ListMachines(context.Context, *ListMachinesRequest) (*ListMachinesResponse, error)
 	// Gives a machine another secret, this once. The old one is worthless at once.
 	RotateMachine(context.Context, *RotateMachineRequest) (*RotateMachineResponse, error)
-	// Replaces the roles of a machine.
+	// Replaces the roles of a machine. Who adds to what there is states the etag that they read.
 	SetMachineRoles(context.Context, *SetMachineRolesRequest) (*SetMachineRolesResponse, error)
 	// Switches a machine off, from the next request on.
 	DisableMachine(context.Context, *DisableMachineRequest) (*DisableMachineResponse, error)
@@ -456,7 +457,8 @@ type IdentityServiceServer interface {
 	// Lists the roles of an organization, or of the platform. An organization is also told the roles of the platform that it may
 	// give.
 	ListRoles(context.Context, *ListRolesRequest) (*ListRolesResponse, error)
-	// Replaces what a role grants, for everyone who has it and from the next request on.
+	// Replaces what a role grants, for everyone who has it and from the next request on. Who adds to what there is states the
+	// etag that they read.
 	UpdateRole(context.Context, *UpdateRoleRequest) (*UpdateRoleResponse, error)
 	// Removes a role, and takes it from everyone who has it: a later role of that name is nobody's to begin with.
 	RemoveRole(context.Context, *RemoveRoleRequest) (*RemoveRoleResponse, error)
