@@ -24,7 +24,9 @@ type View struct {
 	Revision int64
 	// Services are the known services, online or not.
 	Services map[Key]*registryv1.StoredService
-	// Instances are the leased instances, draining ones included, in the order of their ids. No slice is empty.
+	// Instances are the leased instances of those who may still serve, draining ones included, in the order of their ids.
+	// Those of a machine that is gone or disabled, or whose organization or application is, are left out while that lasts:
+	// nobody calls them any more, however long their leases are (access.md, "Identities"). No slice is empty.
 	Instances map[Key][]*registryv1.StoredInstance
 	// Machines are the machine identities by id, disabled ones included.
 	Machines map[string]*registryv1.StoredMachine
@@ -150,11 +152,13 @@ func EqualOverlays(a, b []*registryv1.Overlay) bool {
 
 // draft collects changes for the next view. Its maps are shared with the last view until they are first written to.
 type draft struct {
-	l      layout
-	next   View
-	known  map[string]int64 // the mod revision of each key that was taken over or found unreadable
-	dirty  bool
-	shared shared
+	l    layout
+	next View // with all instances
+	// serving are the instances of the last view.
+	serving map[Key][]*registryv1.StoredInstance
+	known   map[string]int64 // the mod revision of each key that was taken over or found unreadable
+	dirty   bool
+	shared  shared
 }
 
 // shared says which maps the last view still shares.
@@ -183,8 +187,44 @@ func newDraft(l layout) *draft {
 func (d *draft) publish(revision int64) *View {
 	v := d.next
 	v.Revision = revision
+	if s := d.shared; d.serving == nil || !s.instances || !s.machines || !s.organizations || !s.applications {
+		d.serving = v.serving()
+	}
+	v.Instances = d.serving
 	d.shared, d.dirty = allShared, false
 	return &v
+}
+
+// serving gives the instances that may still serve: the very same slices where these are all.
+func (v *View) serving() map[Key][]*registryv1.StoredInstance {
+	kept := make(map[Key][]*registryv1.StoredInstance, len(v.Instances))
+	for key, all := range v.Instances {
+		if slices.ContainsFunc(all, v.abandoned) {
+			all = slices.DeleteFunc(slices.Clone(all), v.abandoned)
+		}
+		if len(all) > 0 {
+			kept[key] = all
+		}
+	}
+	return kept
+}
+
+// abandoned reports whether an instance's machine, or what that belongs to, is gone or disabled. The registry's own
+// instances have none.
+func (v *View) abandoned(i *registryv1.StoredInstance) bool {
+	if i.GetMachineId() == "" {
+		return false
+	}
+	m, stored := v.Machines[i.GetMachineId()]
+	if !stored || m.GetDisabled() {
+		return true
+	}
+	organization, application := m.GetParticipant().GetOrganizationId(), m.GetParticipant().GetApplicationId()
+	if o, stored := v.Organizations[organization]; organization != "" && (!stored || o.GetDisabled()) {
+		return true
+	}
+	a, stored := v.Applications[OwnedKey{organization, application}]
+	return application != "" && (!stored || a.GetDisabled())
 }
 
 func own[K comparable, V any](m *map[K]V, shared *bool) map[K]V {
