@@ -76,8 +76,8 @@ func table(to io.Writer, head []string, rows [][]string) {
 	_ = w.Flush()
 }
 
-// oneLine keeps a text from others in its cell: no line breaks, no control characters for the terminal, and none that turn
-// the order of what is read.
+// oneLine keeps a text from others in its cell: no line breaks, no control characters for the terminal, and none that
+// turn the order of what is read.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) {

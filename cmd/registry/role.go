@@ -105,8 +105,8 @@ func updateRole(n *noun[*identityv1.Role]) *cobra.Command {
 	return c
 }
 
-// updateRole replaces what is said of a role, if the role is the one with the etag, or else the one that is read for what
-// is not said.
+// updateRole replaces what is said of a role, if the role is the one with the etag, or else the one that is read for
+// what is not said.
 func (r request) updateRole(ctx context.Context, g granting, etag string) (*identityv1.UpdateRoleResponse, error) {
 	was, err := findRole(ctx, r)
 	if err != nil {

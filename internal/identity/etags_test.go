@@ -102,7 +102,8 @@ func TestEtag(t *testing.T) {
 			if !slices.Equal(now.words, thing.words[:1]) || now.etag != first.etag {
 				t.Errorf("it is %v after a refusal, want %v", now, first)
 			}
-			// The same once more, such as a call that is sent again because its answer was lost, changes nothing and passes.
+			// The same once more, such as a call that is sent again because its answer was lost, changes nothing and
+			// passes.
 			again, err := thing.replace(admin, state{thing.words[:1], was.etag})
 			if err != nil || again.etag != first.etag {
 				t.Errorf("the same again: %v, %v", again, err)
@@ -116,7 +117,8 @@ func TestEtag(t *testing.T) {
 	}
 }
 
-// Writers who each add one word to what they read lose none, if they state the etag and read again when they are told to.
+// Writers who each add one word to what they read lose none, if they state the etag and read again when they are told
+// to.
 func TestEtag_race(t *testing.T) {
 	h := newHouse(t)
 	admin := h.as("acme.admin")

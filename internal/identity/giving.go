@@ -79,9 +79,9 @@ func (g *giver) mayChange(roles []string) error {
 }
 
 // mayTake judges whether the caller may change the roles of an identity as the organization itself, or the platform, to
-// others, or to none where it is switched off or removed. From oneself nobody takes what the platform's roles grant. Whoever
-// loses it therefore leaves somebody behind who holds as much, and no administrator is the last to go; how many there are
-// nobody can count, since some come from other issuers, or cannot sign in.
+// others, or to none where it is switched off or removed. From oneself nobody takes what the platform's roles grant.
+// Whoever loses it therefore leaves somebody behind who holds as much, and no administrator is the last to go; how many
+// there are nobody can count, since some come from other issuers, or cannot sign in.
 func (g *giver) mayTake(organization, id string, roles, left []string) error {
 	who := g.who.Participant
 	if g.who.Everything || who.GetOrganizationId() != organization || id != who.GetId() && id != who.GetOnBehalfOf().GetOwnerId() {

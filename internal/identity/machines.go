@@ -148,8 +148,8 @@ func (s *Server) switchMachine(ctx context.Context, req namesMachine, disabled b
 	})
 }
 
-// changeMachine changes a machine of the caller's scope, if the caller may give the roles and may change the machine, which
-// with takes has these roles alone from then on, or none.
+// changeMachine changes a machine of the caller's scope, if the caller may give the roles and may change the machine,
+// which with takes has these roles alone from then on, or none.
 func (s *Server) changeMachine(ctx context.Context, req namesMachine, gives []string, takes bool,
 	change func(registry.Permit[*registryv1.StoredMachine]) (*registryv1.StoredMachine, error)) (*identityv1.Machine, error) {
 	owner, err := s.scope(ctx, req.GetOrganizationId())

@@ -154,8 +154,8 @@ func (s *Server) switchUser(ctx context.Context, req namesUser, disabled bool) (
 	})
 }
 
-// changeUser changes a user of the caller's scope, if the caller may give the roles of the grants and may change the user,
-// who with takes has these grants alone from then on, or none.
+// changeUser changes a user of the caller's scope, if the caller may give the roles of the grants and may change the
+// user, who with takes has these grants alone from then on, or none.
 func (s *Server) changeUser(ctx context.Context, req namesUser, gives []*identityv1.StoredGrant, takes bool,
 	change func(owner string, permit registry.Permit[*identityv1.StoredUser]) (*identityv1.StoredUser, error)) (*identityv1.User, error) {
 	owner, err := s.scope(ctx, req.GetOrganizationId())

@@ -286,8 +286,8 @@ func TestEnsureBuiltInRoles(t *testing.T) {
 	}
 }
 
-// A dot stands between two parts of a machine's id. What is stored otherwise, by an earlier version, can still be changed
-// and removed.
+// A dot stands between two parts of a machine's id. What is stored otherwise, by an earlier version, can still be
+// changed and removed.
 func TestMachineIDs(t *testing.T) {
 	s, ctx := town(t)
 	for id, fine := range map[string]bool{

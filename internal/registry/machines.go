@@ -77,7 +77,8 @@ func (s *Store) machineGuards(ctx context.Context, m *registryv1.StoredMachine) 
 
 // newMachine makes a machine with a new secret.
 func (s *Store) newMachine(what registryv1.MachineKind, p *participant.Participant, id string) (*registryv1.StoredMachine, string, error) {
-	// A dot stands between an organization and a name. What an earlier version stored otherwise is still changed and removed.
+	// A dot stands between an organization and a name. What an earlier version stored otherwise is still changed and
+	// removed.
 	if !machineID.MatchString(id) || strings.HasSuffix(id, ".") || strings.Contains(id, "..") {
 		return nil, "", invalid("an id is 1 to 128 letters, digits, dots, dashes and underscores, begins with a letter or digit, and " +
 			"has a dot neither at the end nor after another")

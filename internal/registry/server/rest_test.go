@@ -10,8 +10,8 @@ import (
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
-// What a request says where it is not heard is an error: the platform that names an organization there, or misspells it,
-// would otherwise work on its own.
+// What a request says where it is not heard is an error: the platform that names an organization there, or misspells
+// it, would otherwise work on its own.
 func TestREST_unheard(t *testing.T) {
 	h := newHouse(t, nil)
 	root := participant.System("")

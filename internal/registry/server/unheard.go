@@ -18,9 +18,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// hear refuses REST requests that say something where the gateway does not hear it: in the query where fields are in the
-// body, in a body where they are in the query, or once more and otherwise than the path. What is not heard would be as if
-// it were not said, and the platform that names an organization so would work on its own.
+// hear refuses REST requests that say something where the gateway does not hear it: in the query where fields are in
+// the body, in a body where they are in the query, or once more and otherwise than the path. What is not heard would be
+// as if it were not said, and the platform that names an organization so would work on its own.
 func hear(next runtime.HandlerFunc) runtime.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request, path map[string]string) {
 		var err error

@@ -702,7 +702,8 @@ type User struct {
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// When the password last changed; absent without one.
 	PasswordChangedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=password_changed_at,json=passwordChangedAt,proto3" json:"password_changed_at,omitempty"`
-	// Which state of the user this is. A request that replaces the grants states it, to be refused where somebody was faster.
+	// Which state of the user this is. A request that replaces the grants states it, to be refused where somebody was
+	// faster.
 	Etag          string `protobuf:"bytes,8,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1108,8 +1109,8 @@ type SetUserGrantsRequest struct {
 	Email string `protobuf:"bytes,2,opt,name=email,proto3" json:"email,omitempty"`
 	// As what the user may act: at least one.
 	Grants []*Grant `protobuf:"bytes,3,rep,name=grants,proto3" json:"grants,omitempty"`
-	// The etag of the user that this is made from: where the user is another by now, nothing changes and the answer is ABORTED.
-	// Empty replaces whatever there is.
+	// The etag of the user that this is made from: where the user is another by now, nothing changes and the answer is
+	// ABORTED. Empty replaces whatever there is.
 	Etag          string `protobuf:"bytes,4,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1646,7 +1647,8 @@ type Machine struct {
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// When the secret last changed.
 	SecretChangedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=secret_changed_at,json=secretChangedAt,proto3" json:"secret_changed_at,omitempty"`
-	// Which state of the machine this is. A request that replaces the roles states it, to be refused where somebody was faster.
+	// Which state of the machine this is. A request that replaces the roles states it, to be refused where somebody was
+	// faster.
 	Etag          string `protobuf:"bytes,9,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2124,8 +2126,8 @@ type SetMachineRolesRequest struct {
 	MachineId string `protobuf:"bytes,2,opt,name=machine_id,json=machineId,proto3" json:"machine_id,omitempty"`
 	// Its roles: `name` for one of the platform, `organization/name` for one of the organization.
 	Roles []string `protobuf:"bytes,3,rep,name=roles,proto3" json:"roles,omitempty"`
-	// The etag of the machine that this is made from: where the machine is another by now, nothing changes and the answer is ABORTED.
-	// Empty replaces whatever there is.
+	// The etag of the machine that this is made from: where the machine is another by now, nothing changes and the answer
+	// is ABORTED. Empty replaces whatever there is.
 	Etag          string `protobuf:"bytes,4,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3074,7 +3076,8 @@ type Role struct {
 	Assignable bool `protobuf:"varint,5,opt,name=assignable,proto3" json:"assignable,omitempty"`
 	// When it was created.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// Which state of the role this is. A request that replaces what it grants states it, to be refused where somebody was faster.
+	// Which state of the role this is. A request that replaces what it grants states it, to be refused where somebody was
+	// faster.
 	Etag          string `protobuf:"bytes,7,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3424,8 +3427,8 @@ type UpdateRoleRequest struct {
 	Actions []string `protobuf:"bytes,4,rep,name=actions,proto3" json:"actions,omitempty"`
 	// Whether organizations may give this role of the platform to their own users and machines.
 	Assignable bool `protobuf:"varint,5,opt,name=assignable,proto3" json:"assignable,omitempty"`
-	// The etag of the role that this is made from: where the role is another by now, nothing changes and the answer is ABORTED.
-	// Empty replaces whatever there is.
+	// The etag of the role that this is made from: where the role is another by now, nothing changes and the answer is
+	// ABORTED. Empty replaces whatever there is.
 	Etag          string `protobuf:"bytes,6,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

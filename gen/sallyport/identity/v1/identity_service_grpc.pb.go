@@ -111,8 +111,8 @@ type IdentityServiceClient interface {
 	// Lists the roles of an organization, or of the platform. An organization is also told the roles of the platform that it may
 	// give.
 	ListRoles(ctx context.Context, in *ListRolesRequest, opts ...grpc.CallOption) (*ListRolesResponse, error)
-	// Replaces what a role grants, for everyone who has it and from the next request on. Who adds to what there is states the
-	// etag that they read.
+	// Replaces what a role grants, for everyone who has it and from the next request on. Who adds to what there is states
+	// the etag that they read.
 	UpdateRole(ctx context.Context, in *UpdateRoleRequest, opts ...grpc.CallOption) (*UpdateRoleResponse, error)
 	// Removes a role, and takes it from everyone who has it: a later role of that name is nobody's to begin with.
 	RemoveRole(ctx context.Context, in *RemoveRoleRequest, opts ...grpc.CallOption) (*RemoveRoleResponse, error)
@@ -457,8 +457,8 @@ type IdentityServiceServer interface {
 	// Lists the roles of an organization, or of the platform. An organization is also told the roles of the platform that it may
 	// give.
 	ListRoles(context.Context, *ListRolesRequest) (*ListRolesResponse, error)
-	// Replaces what a role grants, for everyone who has it and from the next request on. Who adds to what there is states the
-	// etag that they read.
+	// Replaces what a role grants, for everyone who has it and from the next request on. Who adds to what there is states
+	// the etag that they read.
 	UpdateRole(context.Context, *UpdateRoleRequest) (*UpdateRoleResponse, error)
 	// Removes a role, and takes it from everyone who has it: a later role of that name is nobody's to begin with.
 	RemoveRole(context.Context, *RemoveRoleRequest) (*RemoveRoleResponse, error)

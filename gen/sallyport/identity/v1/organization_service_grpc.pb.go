@@ -45,8 +45,8 @@ type OrganizationServiceClient interface {
 	DisableOrganization(ctx context.Context, in *DisableOrganizationRequest, opts ...grpc.CallOption) (*DisableOrganizationResponse, error)
 	// Switches an organization on again.
 	EnableOrganization(ctx context.Context, in *EnableOrganizationRequest, opts ...grpc.CallOption) (*EnableOrganizationResponse, error)
-	// Removes an organization, and what is known of its services. Nothing may belong to it any more: stop its services, and
-	// remove its applications, users, machines and roles first.
+	// Removes an organization, and what is known of its services. Nothing may belong to it any more: stop its services,
+	// and remove its applications, users, machines and roles first.
 	RemoveOrganization(ctx context.Context, in *RemoveOrganizationRequest, opts ...grpc.CallOption) (*RemoveOrganizationResponse, error)
 	// Lists the signing keys of the installation, newest first.
 	ListSigningKeys(ctx context.Context, in *ListSigningKeysRequest, opts ...grpc.CallOption) (*ListSigningKeysResponse, error)
@@ -148,8 +148,8 @@ type OrganizationServiceServer interface {
 	DisableOrganization(context.Context, *DisableOrganizationRequest) (*DisableOrganizationResponse, error)
 	// Switches an organization on again.
 	EnableOrganization(context.Context, *EnableOrganizationRequest) (*EnableOrganizationResponse, error)
-	// Removes an organization, and what is known of its services. Nothing may belong to it any more: stop its services, and
-	// remove its applications, users, machines and roles first.
+	// Removes an organization, and what is known of its services. Nothing may belong to it any more: stop its services,
+	// and remove its applications, users, machines and roles first.
 	RemoveOrganization(context.Context, *RemoveOrganizationRequest) (*RemoveOrganizationResponse, error)
 	// Lists the signing keys of the installation, newest first.
 	ListSigningKeys(context.Context, *ListSigningKeysRequest) (*ListSigningKeysResponse, error)
