@@ -156,10 +156,11 @@ func (h *house) system() credentials { return h.machine(participant.System("test
 
 // instance is a registered probe.
 type instance struct {
-	h    *house
-	id   string
-	stop context.CancelFunc
-	done chan struct{}
+	h       *house
+	id      string
+	machine string
+	stop    context.CancelFunc
+	done    chan struct{}
 }
 
 // register registers the probe's ProbeService in the zone and renews its lease until die or leave, or the end of the
@@ -170,6 +171,12 @@ func (h *house) register(p *probe, zone string) *instance {
 }
 
 func (h *house) registerService(p *probe, zone, service string) *instance {
+	h.t.Helper()
+	return h.registerAs("", p, zone, service)
+}
+
+// registerAs registers as a machine; without one, as the registry itself.
+func (h *house) registerAs(machine string, p *probe, zone, service string) *instance {
 	h.t.Helper()
 	ctx := h.t.Context()
 	set, err := probeFiles()
@@ -201,12 +208,12 @@ func (h *house) registerService(p *probe, zone, service string) *instance {
 		ttl = time.Minute // a load may starve whoever renews
 	}
 	lease, err := h.store.Register(ctx, &registry.Registration{
-		TTL: ttl, Contract: digest, Services: []registry.ServiceRegistration{claim}, Address: p.address,
+		MachineID: machine, TTL: ttl, Contract: digest, Services: []registry.ServiceRegistration{claim}, Address: p.address,
 	})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	i := &instance{h: h, id: lease.InstanceID, done: make(chan struct{})}
+	i := &instance{h: h, id: lease.InstanceID, machine: machine, done: make(chan struct{})}
 	ctx, i.stop = context.WithCancel(ctx)
 	go func() {
 		defer close(i.done)
@@ -215,7 +222,7 @@ func (h *house) registerService(p *probe, zone, service string) *instance {
 		for {
 			select {
 			case <-tick.C:
-				_, _ = h.store.KeepAlive(ctx, "", i.id) // a test that takes etcd away expects that
+				_, _ = h.store.KeepAlive(ctx, machine, i.id) // a test that takes etcd away expects that
 			case <-ctx.Done():
 				return
 			}
@@ -235,7 +242,7 @@ func (i *instance) die() {
 func (i *instance) leave() {
 	i.h.t.Helper()
 	i.die()
-	if err := i.h.store.Deregister(i.h.t.Context(), "", i.id); err != nil {
+	if err := i.h.store.Deregister(i.h.t.Context(), i.machine, i.id); err != nil {
 		i.h.t.Fatal(err)
 	}
 }

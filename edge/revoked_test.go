@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sallyport-dev/sallyport/edge"
+	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
@@ -102,6 +103,34 @@ func TestEdge_asksAgainWhoIsSlow(t *testing.T) {
 	if got := <-answers[other.id]; got != http.StatusOK {
 		t.Errorf("known as before: %d", got)
 	}
+}
+
+// What a host registered is not called any more once the host is disabled, however long its lease is.
+func TestEdge_callsNoServiceOfADisabledHost(t *testing.T) {
+	h := newHouse(t)
+	p := startProbe(t, "one")
+	if _, err := h.store.CreateMachine(t.Context(), registryv1.MachineKind_MACHINE_KIND_HOST, participant.System("host"), "host"); err != nil {
+		t.Fatal(err)
+	}
+	h.registerAs("host", p, "system-api", probeService)
+	caller := h.system()
+	served := func() bool { return strings.Contains(h.call(caller, "say", `{}`), `"servedBy":"one"`) }
+	h.wait("the service is called", served)
+	if _, err := h.store.SetMachineDisabled(t.Context(), "host", true); err != nil {
+		t.Fatal(err)
+	}
+	h.wait("the tools are gone", func() bool { return len(h.list(caller)) == 0 })
+	if body := h.call(caller, "say", `{}`); !strings.Contains(body, `"_meta":{"dev.sallyport/executed":"no"}`) {
+		t.Errorf("a call of a disabled host's tool: %s", body)
+	}
+	if _, err := h.store.SetMachineDisabled(t.Context(), "host", false); err != nil {
+		t.Fatal(err)
+	}
+	h.wait("the service is called again", served)
+	if err := h.store.RemoveMachine(t.Context(), "host"); err != nil {
+		t.Fatal(err)
+	}
+	h.wait("the tools are gone for good", func() bool { return len(h.list(caller)) == 0 })
 }
 
 // An edge that is cut off from etcd knows its callers for five minutes (access.md, "Identities"), and then nobody; those

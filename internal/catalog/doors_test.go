@@ -271,7 +271,7 @@ func TestCatalog_followsTheRegistry(t *testing.T) {
 	<-h.catalog.Ready()
 	ctx := context.Background()
 	lease, err := h.store.Register(ctx, &registry.Registration{
-		MachineID: "m", TTL: patience, Contract: h.contract(orderService("Find")), Address: "127.0.0.1:1",
+		TTL: patience, Contract: h.contract(orderService("Find")), Address: "127.0.0.1:1",
 		Services: []registry.ServiceRegistration{{
 			Key: registry.Key{Zone: zone, Service: orders}, AliasRoot: participant.Root(zone),
 			Tools: []registry.ToolName{{Hash: hash(zone, orders, "Find"), Function: zone + "~" + orders + "/Find"}},
@@ -281,7 +281,7 @@ func TestCatalog_followsTheRegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.until("the tool is listed", func(s *catalog.Snapshot) bool { return len(listed(t, s, app, 10)) == 1 })
-	if err := h.store.Deregister(ctx, "m", lease.InstanceID); err != nil {
+	if err := h.store.Deregister(ctx, "", lease.InstanceID); err != nil {
 		t.Fatal(err)
 	}
 	s := h.until("the tool is not listed", func(s *catalog.Snapshot) bool { return len(listed(t, s, app, 10)) == 0 })

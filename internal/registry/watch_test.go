@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
 	"github.com/sallyport-dev/sallyport/internal/registry/etcdtest"
+	"github.com/sallyport-dev/sallyport/participant"
 )
 
 func putService(t *testing.T, s *Store, k Key) {
@@ -200,6 +202,57 @@ func TestWatch_beforeEtcdIsThere(t *testing.T) {
 	v.until("the first view is there", func(*View) bool { return true })
 	<-w.Ready()
 	expect(t, stale, false)
+}
+
+// Who may no longer serve is not called any more, at once and however long the lease is, and again when it may.
+func TestWatch_leavesOutInstancesOfWhoMayNotServe(t *testing.T) {
+	s := NewStore(etcdtest.Start(t), "")
+	ctx := testContext(t)
+	_, v := watch(t, s, WatchOptions{})
+	digest := put(t, s, "a")
+	k := Key{"app.acme.orders", "a.A"}
+	of := participant.Application("acme", "orders", "host")
+	if _, err := s.CreateMachine(ctx, registryv1.MachineKind_MACHINE_KIND_HOST, of, "host"); err != nil {
+		t.Fatal(err)
+	}
+	for _, machine := range []string{"", "host"} {
+		_, err := s.Register(ctx, &Registration{MachineID: machine, TTL: time.Minute, Contract: digest, Services: []ServiceRegistration{service(k.Zone, k.Service)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	serving := func(n int) func(*View) bool {
+		return func(v *View) bool { return len(v.Instances[k]) == n && v.Online(k) }
+	}
+	machine := func(disabled bool) error { _, err := s.SetMachineDisabled(ctx, "host", disabled); return err }
+	organization := func(disabled bool) error { _, err := s.SetOrganizationDisabled(ctx, "acme", disabled); return err }
+	application := func(disabled bool) error {
+		_, err := s.SetApplicationDisabled(ctx, "acme", "orders", disabled)
+		return err
+	}
+	both := v.until("both instances serve", serving(2))
+	for _, row := range []struct {
+		name string
+		turn func(disabled bool) error
+	}{{"machine", machine}, {"organization", organization}, {"application", application}} {
+		if err := row.turn(true); err != nil {
+			t.Fatal(err)
+		}
+		if left := v.until(row.name+" disabled", serving(1)); left.Instances[k][0].GetMachineId() != "" {
+			t.Errorf("%s disabled: left is %v", row.name, left.Instances[k][0])
+		}
+		if err := row.turn(false); err != nil {
+			t.Fatal(err)
+		}
+		again := v.until(row.name+" enabled", serving(2))
+		if !slices.Equal(again.Instances[k], both.Instances[k]) {
+			t.Errorf("%s enabled: other instances than before", row.name)
+		}
+	}
+	if err := s.RemoveMachine(ctx, "host"); err != nil {
+		t.Fatal(err)
+	}
+	v.until("the machine is gone", serving(1))
 }
 
 func TestWatch_coalesces(t *testing.T) {
