@@ -90,7 +90,7 @@ func (s *Store) RemoveOrganization(ctx context.Context, id string) error {
 		}
 		for _, kv := range under[4] {
 			_, service, _ := s.l.parse(kv.key)
-			left = append(left, "an instance of service "+service.String())
+			left = append(left, "an instance of service "+service.String()+", which is there until its process stops or its lease ends")
 		}
 		guards := []clientv3.Cmp{
 			noneUnder(s.l.applications(id)), noneUnder(s.l.users(id)), noneUnder(s.l.roles(id)), noneUnder(s.l.instancesOf(id)),
