@@ -5,6 +5,7 @@ package assertions_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -173,7 +174,7 @@ func writeProgram(t *testing.T) string {
 		t.Fatal(err)
 	}
 	files := file.FindAllStringSubmatch(string(page), -1)
-	if len(files) != 3 {
+	if len(files) != 4 {
 		t.Fatalf("the page has %d files of the program", len(files))
 	}
 	for _, m := range files {
@@ -184,11 +185,27 @@ func writeProgram(t *testing.T) string {
 		t.Fatal(err)
 	}
 	stack.WriteFile(t, filepath.Join(dir, "participant.proto"), string(contract))
-	stack.WriteFile(t, filepath.Join(dir, "package.json"), `{"type":"module"}`)
+	if page, pinned := packages(t, dir), packages(t, filepath.Join(stack.Root(), "test", "assertions")); !maps.Equal(page, pinned) {
+		t.Errorf("the page wants the packages %v, and is tested with %v", page, pinned)
+	}
 	if err := os.Symlink(filepath.Join(stack.Root(), "test", "assertions", "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// packages are what the package.json in a folder depends on.
+func packages(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(dir, "package.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var manifest struct{ Dependencies map[string]string }
+	if err := json.Unmarshal(raw, &manifest); err != nil || len(manifest.Dependencies) == 0 {
+		t.Fatalf("%s/package.json has no dependencies: %v", dir, err)
+	}
+	return manifest.Dependencies
 }
 
 // descriptorSet compiles the page's contract, as buf build does.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	configv1 "github.com/sallyport-dev/sallyport/gen/sallyport/config/v1"
 	"github.com/sallyport-dev/sallyport/test/docs/generated"
 )
 
@@ -123,13 +125,27 @@ func messageRegion(t *testing.T, h *house) {
 	} {
 		cells = append(cells, append([]string{row.what}, errorCells(h.post([]byte(row.body), h.caller.headers(version20251125)))...))
 	}
-	head := func(what string, change func(http.Header)) {
+	headOf := func(h *house, what string, change func(http.Header)) {
 		headers := h.caller.headers(version20251125)
 		change(headers)
 		cells = append(cells, append([]string{what}, errorCells(h.post(callBody("1", "order", `{}`), headers))...))
 	}
+	head := func(what string, change func(http.Header)) { headOf(h, what, change) }
 	head("a protocol version that is not served", func(headers http.Header) { headers.Set("MCP-Protocol-Version", "2024-11-05") })
 	head("no credentials, or wrong ones", func(headers http.Header) { headers.Set("clientSecret", "x") })
+	// bearer has the token instead of the caller's secret.
+	bearer := func(token string) func(http.Header) {
+		return func(headers http.Header) {
+			headers.Del("clientId")
+			headers.Del("clientSecret")
+			headers.Set("Authorization", "Bearer "+token)
+		}
+	}
+	head("an access token, where the edge has no `authorization_server`", bearer("x"))
+	issuing := newIssuingHouse(t)
+	headOf(issuing, "no credentials, or wrong ones, where it has", func(headers http.Header) { headers.Set("clientSecret", "x") })
+	headOf(issuing, "an access token that is not valid (`invalid_token`)", bearer("x"))
+	headOf(issuing, "an access token without the scope of the method (`insufficient_scope`)", bearer(issuing.listToken()))
 	head("a header with credentials twice", func(headers http.Header) { headers.Add("clientId", h.caller.id) })
 	for range 10 { // and then it is one too many
 		h.post(callBody("1", "order", `{}`), credentials{id: "nobody", secret: "x"}.headers(version20251125))
@@ -141,6 +157,36 @@ func messageRegion(t *testing.T, h *house) {
 	head("another Content-Type", func(headers http.Header) { headers.Set("Content-Type", "text/plain") })
 	head("an Origin that is not allowed", func(headers http.Header) { headers.Set("Origin", "https://elsewhere.example") })
 	generated.Region(t, refusalsPage, "message", generated.Table([]string{"refused", "status", "code", "message"}, cells))
+}
+
+// newIssuingHouse is a house whose edge issues access tokens.
+func newIssuingHouse(t *testing.T) *house {
+	return newHouse(t, map[string]string{"shop/v1/shop.proto": shopHead + shop}, configured(func(c *configv1.EdgeConfig) {
+		c.BaseUrl, c.AuthorizationServer = "https://edge.example", new(configv1.AuthorizationServer)
+	}), prepared(func(h *house) {
+		if err := h.store.EnsureSigningKeys(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}))
+}
+
+// listToken gets the caller a token that is good for listing tools alone.
+func (h *house) listToken() string {
+	h.t.Helper()
+	form := url.Values{"grant_type": {"client_credentials"}, "scope": {"tools:list"},
+		"client_id": {h.caller.id}, "client_secret": {h.caller.secret}}
+	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, h.url+"/api/auth/oauth/token", strings.NewReader(form.Encode()))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	var issued struct {
+		Token string `json:"access_token"`
+	}
+	if got := h.do(r); json.Unmarshal(got.body, &issued) != nil || issued.Token == "" {
+		h.t.Fatalf("no token: %d %s", got.status, got.body)
+	}
+	return issued.Token
 }
 
 func modernRegion(t *testing.T, h *house) {

@@ -103,7 +103,7 @@ func newHouse(t *testing.T) *house {
 	h := &house{t: t, etcd: etcdtest.New(t), depot: startDepot(t), tools: make(map[string]string)}
 	store := registry.NewStore(h.etcd.Client(), "")
 	ctx := t.Context()
-	if err := store.EnsureAssertionKey(ctx); err != nil {
+	if err := store.EnsureSigningKeys(ctx); err != nil {
 		t.Fatal(err)
 	}
 	h.register(ctx, store)
