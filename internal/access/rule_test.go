@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"buf.build/go/protovalidate"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"pgregory.net/rapid"
@@ -413,5 +414,20 @@ func TestRule_keyCountsRolesAsCountsDoes(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// What CheckAction takes is what a role may name and what is no pattern.
+func TestCheckAction_isTheGrammarOfRoles(t *testing.T) {
+	for _, action := range []string{"orders.refund", "a", "a-b_c.9", "Orders Refund", "orders.*", "*", ".a", "a.", "a..b", "é", "a\n",
+		strings.Repeat("x", 200), strings.Repeat("x", 201)} {
+		role := &identityv1.CreateRoleRequest{Name: "clerk", Actions: []string{action}}
+		want := protovalidate.Validate(role) == nil && !strings.HasSuffix(action, access.Everything)
+		if problem := access.CheckAction(action); (problem == "") != want {
+			t.Errorf("%q: %q", action, problem)
+		}
+	}
+	if access.CheckAction("") != "" {
+		t.Error("a rule without an action is refused")
 	}
 }
