@@ -1,7 +1,9 @@
 package access
 
 import (
+	"fmt"
 	"iter"
+	"regexp"
 	"strings"
 
 	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
@@ -10,6 +12,23 @@ import (
 
 // Everything is the action pattern that grants every action.
 const Everything = "*"
+
+// maxAction is how long an action of a role may be; like the grammar it stands in the proto of roles as well.
+const maxAction = 200
+
+var action = regexp.MustCompile(`^[a-z0-9_-]+(\.[a-z0-9_-]+)*$`)
+
+// CheckAction says why no role can name the action that a tool asks for; the empty one asks for nothing.
+func CheckAction(asked string) (problem string) {
+	switch {
+	case asked == "" || len(asked) <= maxAction && action.MatchString(asked):
+		return ""
+	case len(asked) > maxAction:
+		return fmt.Sprintf("an action has at most %d characters, and this one has %d bytes", maxAction, len(asked))
+	}
+	return fmt.Sprintf("%q is not an action that a role can name: write words of a-z, 0-9, _ and - with dots between them, such "+
+		"as orders.refund", asked)
+}
 
 // RoleName spells a role as participants carry it: `name` for one of the platform, `organization/name` for one of an
 // organization. No two roles are spelled alike, since names and organizations are labels.

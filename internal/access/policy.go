@@ -169,15 +169,19 @@ func (estimator) EstimateCallCost(string, string, *cost.AstNode, []cost.AstNode)
 	return nil // CEL's own
 }
 
-// holds evaluates the policy. Whatever goes wrong, it does not hold.
-func (p *policy) holds(a *activation) (holds bool) {
+// holds evaluates the policy. Whatever goes wrong, it does not hold, and failed says that something did.
+func (p *policy) holds(a *activation) (holds, failed bool) {
 	defer func() {
 		if recover() != nil {
-			holds = false
+			holds, failed = false, true
 		}
 	}()
 	result, _, err := p.program.Eval(a)
-	return err == nil && result == types.True
+	if err != nil {
+		return false, true
+	}
+	_, isCondition := result.(types.Bool)
+	return result == types.True, !isCondition
 }
 
 // activation is what one evaluation reads.

@@ -26,6 +26,8 @@ const (
 	Roles  = "roles"
 	Action = "action"
 	Policy = "policy"
+	// PolicyError: a policy could not be evaluated, such as one that divides by zero, and what it guards is refused.
+	PolicyError = "policy_error"
 	// Zone: the caller does not reach the tool's zone. NoTool: there is no such tool. Ambiguous: the caller sees several
 	// tools of that name. Rules do not decide so, but who resolves names does.
 	Zone      = "zone"
@@ -79,6 +81,9 @@ var (
 	denied   = newRule([]part{{kind: DenyAll, key: DenyAll}})
 	unknown  = newRule([]part{{kind: Unknown, key: Unknown}})
 )
+
+// Failed is the decision of every rule of which a policy could not be evaluated.
+var Failed = &Decision{false, PolicyError}
 
 // Nobody is the rule that permits nobody.
 func Nobody() *Rule { return denied }
@@ -188,6 +193,16 @@ func (r *Rule) Key() string { return r.key }
 // Restricted reports whether the rule decides by who calls. One that does not permits everyone who reaches the zone.
 func (r *Rule) Restricted() bool { return len(r.parts) > 0 }
 
+// Policies are the texts of the rule's policies; function is one of those that they guard, as rules may be shared.
+func (r *Rule) Policies() (texts []string, function string) {
+	for _, p := range r.parts {
+		if p.policy != nil {
+			texts, function = append(texts, p.policy.text), p.facts.Function
+		}
+	}
+	return texts, function
+}
+
 // ReadsArguments reports whether a policy of the rule reads the arguments of the call.
 func (r *Rule) ReadsArguments() bool { return r.arguments }
 
@@ -202,7 +217,12 @@ func (r *Rule) Decided(permitted bool) *Decision {
 // Judge decides as far as that can be done without arguments: whether the tool is listed, and a name of it found. The
 // participant must reach the zone; that is not judged here.
 func (r *Rule) Judge(p *participant.Participant, g *Grants) *Decision {
-	return r.judge(p, func(part *part) bool { return part.readsArguments() || part.holds(p, g, nil) })
+	return r.judge(p, func(part *part) (holds, failed bool) {
+		if part.readsArguments() {
+			return true, false
+		}
+		return part.holds(p, g, nil)
+	})
 }
 
 // JudgeArguments decides what [Rule.Judge] left open: the policies that read the arguments, which are one JSON object,
@@ -215,10 +235,15 @@ func (r *Rule) JudgeArguments(p *participant.Participant, arguments []byte) *Dec
 	if err != nil {
 		return r.refused
 	}
-	return r.judge(p, func(part *part) bool { return !part.readsArguments() || part.holds(p, nil, decoded) })
+	return r.judge(p, func(part *part) (holds, failed bool) {
+		if !part.readsArguments() {
+			return true, false
+		}
+		return part.holds(p, nil, decoded)
+	})
 }
 
-func (r *Rule) judge(p *participant.Participant, holds func(*part) bool) *Decision {
+func (r *Rule) judge(p *participant.Participant, evaluate func(*part) (holds, failed bool)) *Decision {
 	if len(r.parts) == 0 {
 		return r.permitted
 	}
@@ -233,7 +258,10 @@ func (r *Rule) judge(p *participant.Participant, holds func(*part) bool) *Decisi
 				return r.refused
 			}
 		}
-		if !holds(&r.parts[i]) {
+		switch holds, broken := evaluate(&r.parts[i]); {
+		case broken:
+			return Failed
+		case !holds:
 			return r.refused
 		}
 	}
@@ -255,20 +283,20 @@ func authenticated(p *participant.Participant) bool {
 
 func (c *part) readsArguments() bool { return c.policy != nil && c.policy.arguments }
 
-func (c *part) holds(p *participant.Participant, g *Grants, arguments map[string]any) bool {
+func (c *part) holds(p *participant.Participant, g *Grants, arguments map[string]any) (holds, failed bool) {
 	switch c.kind {
 	case Roles:
 		return slices.ContainsFunc(p.GetRoles(), func(held string) bool {
 			organization, name := ParseRole(held)
 			return Counts(held, c.zone) &&
 				(slices.Contains(c.roles, held) || organization != "" && slices.Contains(c.roles, name))
-		})
+		}), false
 	case Action:
-		return g.Grant(p.GetRoles(), c.zone, c.action)
+		return g.Grant(p.GetRoles(), c.zone, c.action), false
 	case Policy:
 		return c.policy.holds(&activation{participant: counted(p, c.zone), tool: c.facts, arguments: arguments})
 	}
-	return false
+	return false, false
 }
 
 // counted gives the participant without the roles that do not count in the zone: a policy must not find them either.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"buf.build/go/protovalidate"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"pgregory.net/rapid"
@@ -114,10 +115,10 @@ func TestRule(t *testing.T) {
 			tool.weight.max_duration == duration('5s')`), "", "policy", []*participant.Participant{app()}, nil},
 		"policy that finds roles which do not count": {policy("participant.roles.exists(r, r.endsWith('refunder'))"), "app-api", "policy",
 			[]*participant.Participant{app("refunder")}, []*participant.Participant{app("acme/refunder")}},
-		"policy with an error":       {policy("participant.roles[3] == 'x'"), "", "policy", nil, []*participant.Participant{app()}},
-		"policy that is not boolean": {policy("dyn(participant.id)"), "", "policy", nil, []*participant.Participant{app()}},
-		"policy that divides by zero": {policy("1 / size(participant.roles) == 1"), "", "policy",
-			[]*participant.Participant{app("x")}, []*participant.Participant{app()}},
+		"policy with an error":       {policy("participant.roles[3] == 'x'"), "", access.PolicyError, nil, []*participant.Participant{app()}},
+		"policy that is not boolean": {policy("dyn(participant.id)"), "", access.PolicyError, nil, []*participant.Participant{app()}},
+		"policy that divides": {policy("1 / size(participant.roles) == 1"), "", "policy",
+			[]*participant.Participant{app("x")}, nil},
 		"several": {&toolv1.Access{Mode: toolv1.AccessMode_ACCESS_MODE_PERMIT_ALL, Roles: []string{"clerk"}, Action: "orders.refund",
 			Policy: "participant.id == 'm'"}, "", "roles+action+policy",
 			[]*participant.Participant{app("clerk")},
@@ -413,5 +414,48 @@ func TestRule_keyCountsRolesAsCountsDoes(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// What CheckAction takes is what a role may name and what is no pattern.
+func TestCheckAction_isTheGrammarOfRoles(t *testing.T) {
+	for _, action := range []string{"orders.refund", "a", "a-b_c.9", "Orders Refund", "orders.*", "*", ".a", "a.", "a..b", "é", "a\n",
+		strings.Repeat("x", 200), strings.Repeat("x", 201)} {
+		role := &identityv1.CreateRoleRequest{Name: "clerk", Actions: []string{action}}
+		want := protovalidate.Validate(role) == nil && !strings.HasSuffix(action, access.Everything)
+		if problem := access.CheckAction(action); (problem == "") != want {
+			t.Errorf("%q: %q", action, problem)
+		}
+	}
+	if access.CheckAction("") != "" {
+		t.Error("a rule without an action is refused")
+	}
+}
+
+// A policy that cannot be evaluated is told apart from one that does not hold.
+func TestRule_saysThatAPolicyFailed(t *testing.T) {
+	for name, row := range map[string]struct {
+		policy, arguments, rule string
+	}{
+		"division by zero":          {"1 / participant.roles.size() > 0", "", access.PolicyError},
+		"false":                     {"participant.roles.size() > 0", "", access.Policy},
+		"division by an argument":   {"1 / arguments.n > 0", `{"n":0}`, access.PolicyError},
+		"an argument that is false": {"arguments.n > 0", `{"n":0}`, access.Policy},
+		"an argument that is none":  {"arguments.n > 0", `{}`, access.PolicyError},
+		"no condition":              {"arguments.n", `{"n":"x"}`, access.PolicyError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rule := compile(t, &toolv1.Access{Policy: row.policy}, zone)
+			d := rule.Judge(app(), grants)
+			if row.arguments != "" {
+				if !d.Permitted {
+					t.Fatalf("refused before the arguments: %v", d)
+				}
+				d = rule.JudgeArguments(app(), []byte(row.arguments))
+			}
+			if d.Permitted || d.Rule != row.rule {
+				t.Errorf("decided %v, want %s", d, row.rule)
+			}
+		})
 	}
 }

@@ -553,3 +553,32 @@ func TestAccess_agreesWithTheModel(t *testing.T) {
 		}
 	})
 }
+
+// That a policy could not be evaluated stands in the decision, found first or remembered, and in the log, which learns
+// nothing of who called.
+func TestAccess_saysThatAPolicyFailed(t *testing.T) {
+	h := open(t, nil)
+	s := h.show(newWorld().serves(zone, orders, h.contract(orderService(
+		rpc("Find", `policy: "1 / participant.roles.size() > 0"`), rpc("Cancel", `policy: "participant.roles.size() > 0"`),
+		rpc("Place", `policy: "1 / arguments.id.size() > 0"`)))).view())
+	nobody := participant.Application("acme", "orders", "caller-17")
+	for range 2 {
+		for method, want := range map[string]string{"Find": "policy_error", "Cancel": "policy"} {
+			if _, d := s.Find(nobody, dialect.Canonical, hash(zone, orders, method)); d.Permitted || d.Rule != want {
+				t.Errorf("%s is decided %v, want %s", method, d, want)
+			}
+		}
+		e, _ := s.Find(nobody, dialect.Canonical, hash(zone, orders, "Place"))
+		if d := e.JudgeArguments(nobody, []byte(`{"id":""}`)); d.Permitted || d.Rule != "policy_error" {
+			t.Errorf("the arguments are decided %v", d)
+		}
+	}
+	if doors(t, s, nobody, "Find", "{}") {
+		t.Error("a policy that fails permits")
+	}
+	got := h.log.String()
+	if strings.Count(got, "could not be evaluated") != 2 || !strings.Contains(got, "/Find") || !strings.Contains(got, "/Place") ||
+		strings.Contains(got, nobody.GetId()) {
+		t.Errorf("the log has %s", got)
+	}
+}

@@ -25,7 +25,8 @@ type Entry struct {
 	function *toolPlan
 	// rule is the conjunction of the access rules of all online contracts. Where it asks who calls, equal rules of a
 	// catalog are one pointer.
-	rule *access.Rule
+	rule     *access.Rule
+	failures *failures
 }
 
 // Resource is the tool's resource identifier, `srv://zone~package.Service/Method`.
@@ -48,7 +49,11 @@ func (e *Entry) ReadsArguments() bool { return e.rule.ReadsArguments() }
 // JudgeArguments decides about a call by its arguments, which are canonical and which the call's plan has accepted, for
 // the participant for whom the tool was resolved.
 func (e *Entry) JudgeArguments(p *participant.Participant, arguments []byte) *access.Decision {
-	return e.rule.JudgeArguments(p, arguments)
+	d := e.rule.JudgeArguments(p, arguments)
+	if d == access.Failed {
+		e.failures.report(e.rule)
+	}
+	return d
 }
 
 // wanted is what the view says of one service.
@@ -185,7 +190,7 @@ func (b *builder) newBlock(key registry.Key, w *wanted, plans []*plan, online bo
 				made.rules = append(made.rules, rule)
 			}
 		}
-		e := &Entry{Tool: t.tool, Service: key, Online: online, function: t, rule: rule}
+		e := &Entry{Tool: t.tool, Service: key, Online: online, function: t, rule: rule, failures: b.catalog.failures}
 		made.entries = append(made.entries, e)
 		made.functions[t.tool.FullMethod] = e
 	}

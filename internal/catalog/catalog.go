@@ -56,7 +56,8 @@ type Options struct {
 	// OnSnapshot is called with each new snapshot after Load gives it, one call after the other. It must not block and
 	// must not call Close. May be nil.
 	OnSnapshot func(*Snapshot)
-	// Logger hears of tools that become hidden and contracts that cannot be read. Nil discards.
+	// Logger hears of tools that become hidden, contracts that cannot be read and policies that cannot be evaluated. Nil
+	// discards.
 	Logger *slog.Logger
 }
 
@@ -64,6 +65,7 @@ type Options struct {
 type Catalog struct {
 	options  Options
 	compiler compiler
+	failures *failures
 	snapshot atomic.Pointer[Snapshot]
 	latest   atomic.Pointer[registry.View]
 	wake     chan struct{}
@@ -80,7 +82,8 @@ func New(o Options) *Catalog {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Catalog{
 		options: o, compiler: compiler{contracts: o.Contracts, profile: o.DefaultProfile, texts: o.TextLimits},
-		wake: make(chan struct{}, 1), ready: make(chan struct{}), cancel: cancel,
+		failures: newFailures(o.Logger),
+		wake:     make(chan struct{}, 1), ready: make(chan struct{}), cancel: cancel,
 	}
 	b := &builder{
 		catalog: c, plans: map[planKey]*planState{}, linked: map[string]*contract.Files{}, done: make(chan []*plan),

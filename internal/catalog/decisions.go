@@ -48,8 +48,9 @@ type decisions struct {
 	rules []*access.Rule
 	at    map[*access.Rule]int
 	// held finds a participant by its pointer, which a remembered credential keeps, and judged by its value.
-	held   *memory.Memory[held]
-	judged *memory.Memory[judged]
+	held     *memory.Memory[held]
+	judged   *memory.Memory[judged]
+	failures *failures
 	// evaluated counts judgements, for tests.
 	evaluated atomic.Int64
 }
@@ -62,12 +63,22 @@ type held struct {
 // judged is what was decided about one participant.
 type judged struct {
 	value string // serialised
-	// bits has two for each rule: whether it was decided, and whether it permits.
+	// bits has two for each rule, its verdict.
 	bits []atomic.Uint64
 }
 
-func newDecisions(number uint64, grants *access.Grants, used []*access.Rule) *decisions {
-	d := &decisions{number: number, grants: grants}
+// verdict is what a rule decided about one participant.
+type verdict uint64
+
+const (
+	undecided verdict = iota
+	refuses
+	fails // a policy of it could not be evaluated, so that it does not permit
+	permits
+)
+
+func newDecisions(number uint64, grants *access.Grants, used []*access.Rule, f *failures) *decisions {
+	d := &decisions{number: number, grants: grants, failures: f}
 	if len(used) == 0 {
 		return d
 	}
@@ -120,19 +131,31 @@ func (d *decisions) ofValue(p *participant.Participant) *judged {
 	return fresh
 }
 
-// permits gives a rule's decision, by its place among the rules, about the participant that was judged.
-func (d *decisions) permits(p *participant.Participant, j *judged, rule int) bool {
+// verdict gives a rule's verdict, by its place among the rules, about the participant that was judged.
+func (d *decisions) verdict(p *participant.Participant, j *judged, rule int) verdict {
 	word, shift := &j.bits[rule/32], 2*(rule%32)
-	if bits := word.Load() >> shift; bits&1 != 0 {
-		return bits&2 != 0
+	if v := verdict(word.Load() >> shift & 3); v != undecided {
+		return v
 	}
 	d.evaluated.Add(1)
-	bits := uint64(1)
-	if d.rules[rule].Judge(p, d.grants).Permitted {
-		bits = 3
+	v := refuses
+	switch decision := d.rules[rule].Judge(p, d.grants); {
+	case decision.Permitted:
+		v = permits
+	case decision == access.Failed:
+		v = fails
+		d.failures.report(d.rules[rule])
 	}
-	word.Or(bits << shift)
-	return bits == 3
+	// The first verdict stands: bits of two that differ would make a third.
+	for {
+		bits := word.Load()
+		if other := verdict(bits >> shift & 3); other != undecided {
+			return other
+		}
+		if word.CompareAndSwap(bits, bits|uint64(v)<<shift) {
+			return v
+		}
+	}
 }
 
 // intern gives the one rule of the catalog that decides like this one.
@@ -166,5 +189,5 @@ func (b *builder) decisions(before *Snapshot, blocks map[registry.Key]*block) *d
 	}
 	return newDecisions(number, b.grants, slices.SortedFunc(maps.Keys(used), func(x, y *access.Rule) int {
 		return cmp.Compare(x.Key(), y.Key())
-	}))
+	}), b.catalog.failures)
 }

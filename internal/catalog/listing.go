@@ -195,7 +195,7 @@ func (s *Snapshot) permitted(p *participant.Participant, r *remembered) string {
 	d := s.decisions
 	j := d.of(p)
 	for i, place := range r.places {
-		if d.permits(p, j, place) {
+		if d.verdict(p, j, place) == permits {
 			bits[i/8] |= 1 << (i % 8)
 		}
 	}

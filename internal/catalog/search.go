@@ -103,9 +103,12 @@ func (x *search) sees(e *Entry) bool {
 		rule = decoy.rule
 	}
 	x.rules++
-	sees := x.permits(rule) && reaches
+	v := x.verdict(rule)
+	sees := v == permits && reaches
 	switch {
 	case sees || e == decoy:
+	case reaches && v == fails:
+		x.refused = access.Failed
 	case reaches:
 		x.refused = e.rule.Decided(false)
 	case x.refused == noTool:
@@ -114,19 +117,22 @@ func (x *search) sees(e *Entry) bool {
 	return sees
 }
 
-func (x *search) permits(rule *access.Rule) bool {
+func (x *search) verdict(rule *access.Rule) verdict {
 	if !rule.Restricted() {
-		return true
+		return permits
 	}
 	d := x.snapshot.decisions
 	if len(d.rules) == 0 {
-		return false // a decoy where no tool asks who calls
+		return refuses // a decoy where no tool asks who calls
 	}
 	if x.judged == nil {
 		x.judged = d.of(x.participant)
 	}
 	place, known := d.at[rule]
-	return known && d.permits(x.participant, x.judged, place)
+	if !known {
+		return refuses
+	}
+	return d.verdict(x.participant, x.judged, place)
 }
 
 // Permits judges a call of a function from what is stored of it; it is the second door's dispatch.Access. The arguments
@@ -144,7 +150,11 @@ func (s *Snapshot) Permits(p *participant.Participant, service registry.Key, ful
 		return errors.New("the zone is not reached")
 	}
 	x := search{snapshot: s, participant: p}
-	if !x.permits(e.rule) {
+	switch x.verdict(e.rule) {
+	case permits:
+	case fails:
+		return errors.New("the access rule (" + access.PolicyError + ") does not permit it")
+	default:
 		return errors.New("the access rule (" + e.rule.Decided(false).Rule + ") does not permit it")
 	}
 	if e.ReadsArguments() && !e.JudgeArguments(p, arguments).Permitted {

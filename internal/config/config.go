@@ -7,6 +7,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -17,9 +18,9 @@ import (
 
 // Load reads the YAML file at path into msg and checks it with the protovalidate rules of msg's type.
 //
-// Fields may be spelled as in the proto (`grpc_listen`) or in lower camel case. An unknown field, a value of the wrong
-// type and a broken rule are errors that name file, line and field; all that are found are reported together. On an
-// error the content of msg is unspecified.
+// Fields may be spelled as in the proto (`grpc_listen`) or in lower camel case. An unknown field, a key that
+// stands twice or has no value, a value of the wrong type and a broken rule are errors that name file, line and field; all
+// that are found are reported together. On an error the content of msg is unspecified.
 func Load(path string, msg proto.Message) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -31,7 +32,8 @@ func Load(path string, msg proto.Message) error {
 // Parse is Load for bytes that are already read; name stands for the file in errors.
 func Parse(name string, data []byte, msg proto.Message) error {
 	options := protoyaml.UnmarshalOptions{Path: name, Validator: rules{}}
-	if err := options.Unmarshal(data, msg); err != nil {
+	found := faults(name, data, msg.ProtoReflect().Descriptor())
+	if err := errors.Join(found, options.Unmarshal(data, msg)); err != nil {
 		return fmt.Errorf("configuration %s: %w", name, err)
 	}
 	// An empty document is a message without fields, which the options above do not judge.

@@ -59,6 +59,21 @@ func TestLoad_namesLineAndField(t *testing.T) {
 		{"two problems at once", "etcd:\n  endpoints: [a:1]\npage_size: -1\nmax_request_bytes: -1\n",
 			[]string{"edge.yaml:3", "edge.yaml:4"}},
 		{"not YAML", "etcd: [\n", []string{"edge.yaml"}},
+		{"a key twice", "etcd:\n  endpoints: [a:1]\npage_size: 3\npage_size: 4\n",
+			[]string{"edge.yaml:4:1 page_size stands twice", "line 3"}},
+		{"a key twice in two spellings", "etcd:\n  endpoints: [a:1]\npage_size: 3\npageSize: 4\n",
+			[]string{"edge.yaml:4:1 pageSize stands twice", "line 3"}},
+		{"a list twice", "etcd:\n  endpoints: [a:1]\n  prefix: /x/\n  endpoints: [b:1]\n",
+			[]string{"edge.yaml:4:3 etcd.endpoints stands twice", "line 2"}},
+		{"a key twice in an item", "etcd: {endpoints: [a:1]}\naddresses:\n- zone: x\n  ports: [1]\n- zone: y\n  zone: z\n",
+			[]string{"edge.yaml:6:3 addresses[1].zone stands twice", "line 5"}},
+		{"a key without a value", "etcd:\n  endpoints: [a:1]\nauthorization_server:\n",
+			[]string{"edge.yaml:3:1 authorization_server has no value", "write {}", "leave the key out"}},
+		{"null", "etcd:\n  endpoints: [a:1]\n  prefix: null\npage_size: ~\n",
+			[]string{"edge.yaml:3:3 etcd.prefix has no value", "edge.yaml:4:1 page_size has no value"}},
+		{"an item without a value", "etcd:\n  endpoints:\n  - a:1\n  -\n", []string{"edge.yaml:4:4 etcd.endpoints[1] has no value"}},
+		{"a key twice and an unknown one", "etcd: {endpoints: [a:1]}\npage_size: 3\npage_size: 4\npage_sise: 5\n",
+			[]string{"edge.yaml:3:1 page_size stands twice", "edge.yaml:4:1 unknown field"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -73,6 +88,15 @@ func TestLoad_namesLineAndField(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestLoad_takesWhatIsEmptyButSaid(t *testing.T) {
+	t.Parallel()
+	text := "etcd: {endpoints: [a:1], prefix: \"\"}\naddresses: []\nauthorization_server: {}\n"
+	var cfg configv1.EdgeConfig
+	if err := config.Parse("edge.yaml", []byte(text), &cfg); err != nil || cfg.GetAuthorizationServer() == nil {
+		t.Errorf("message %v, error %v", &cfg, err)
 	}
 }
 

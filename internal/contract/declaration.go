@@ -200,6 +200,9 @@ func (c *compiler) checkAccess(function string, at place, rule *toolv1.Access) {
 			c.report(function, at, "access: a role is blank, and nobody has it")
 		}
 	}
+	if problem := access.CheckAction(rule.GetAction()); problem != "" {
+		c.report(function, at, "access: %s", problem)
+	}
 	if rule.GetPolicy() != "" {
 		if err := access.CheckPolicy(rule.GetPolicy()); err != nil {
 			c.report(function, at, policyProblem, err)

@@ -18,12 +18,15 @@ const metadataPath = "/.well-known/oauth-protected-resource/mcp"
 
 // The texts of refusals. Who tries learns what this edge accepts, and nothing of what was sent.
 const (
-	secretsText = "Valid credentials are needed: send the headers clientId and clientSecret."
+	secretsText = "Valid credentials are needed: send the headers clientId and clientSecret. " + usersText
 	tokensText  = "Valid credentials are needed: send an access token of this edge's authorization server as " +
-		"Authorization: Bearer, or the headers clientId and clientSecret."
+		"Authorization: Bearer, or the headers clientId and clientSecret. " + usersText
 	badTokenText = "The access token is not valid here, or no longer: get a new one from the authorization server that " +
 		"the protected resource metadata names."
-	noTokensText = "This edge accepts no access tokens: send the headers clientId and clientSecret, and no Authorization."
+	noTokensText = "This edge accepts no access tokens: send the headers clientId and clientSecret, and no Authorization. " +
+		usersText
+	// usersText is part of what everybody is told, since one who sends too little looks like one whose secret is wrong.
+	usersText = "Users of an organization also send organizationId, and applicationId where they act as an application."
 
 	malformedText = "The credentials are malformed: each of the headers Authorization, clientId, clientSecret, " +
 		"organizationId and applicationId may stand once, and Bearer has a token behind it."

@@ -60,12 +60,14 @@ func TestHandler_challengesWithoutCredentials(t *testing.T) {
 	tokens := start(t, catalog{}, accepting())
 	none := map[string]string{"clientId": "", "clientSecret": ""}
 	const (
-		secretsText = "Valid credentials are needed: send the headers clientId and clientSecret."
+		usersText   = "Users of an organization also send organizationId, and applicationId where they act as an application."
+		secretsText = "Valid credentials are needed: send the headers clientId and clientSecret. " + usersText
 		tokensText  = "Valid credentials are needed: send an access token of this edge's authorization server as " +
-			"Authorization: Bearer, or the headers clientId and clientSecret."
+			"Authorization: Bearer, or the headers clientId and clientSecret. " + usersText
 		badTokenText = "The access token is not valid here, or no longer: get a new one from the authorization server that " +
 			"the protected resource metadata names."
-		noTokensText = "This edge accepts no access tokens: send the headers clientId and clientSecret, and no Authorization."
+		noTokensText = "This edge accepts no access tokens: send the headers clientId and clientSecret, and no Authorization. " +
+			usersText
 	)
 	here, there := `Bearer resource_metadata="`+s.URL+path, `Bearer resource_metadata="https://tools.example.com`+path
 	tests := []struct {
