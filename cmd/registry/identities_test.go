@@ -194,6 +194,16 @@ func TestIdentities_asAnOrganization(t *testing.T) {
 	}
 }
 
+func TestIdentities_helpSaysWhenAKeySigns(t *testing.T) {
+	t.Parallel()
+	out, err := run("key", "rotate", "--help")
+	for _, want := range []string{"for tokens is published at once and signs after a minute", "for assertions signs as soon as"} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("the help does not say %q: %v\n%s", want, err, out)
+		}
+	}
+}
+
 func TestIdentities_helpSaysWhatAGrantIs(t *testing.T) {
 	t.Parallel()
 	for _, line := range [][]string{{"user", "create", "--help"}, {"user", "set-grants", "--help"}, {"user", "--help"}} {
