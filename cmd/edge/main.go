@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := command().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "edge:", err)
+		// Errors of package edge begin with its name already.
+		fmt.Fprintln(os.Stderr, "edge:", strings.TrimPrefix(err.Error(), "edge: "))
 		stop()
 		os.Exit(1)
 	}

@@ -205,6 +205,9 @@ func TestServe_saysWhatIsWrong(t *testing.T) {
 			if err == nil {
 				t.Fatalf("no error: %s", out)
 			}
+			if strings.Contains(string(out), "edge: edge:") {
+				t.Errorf("%q names the program twice", out)
+			}
 			for _, want := range test.want {
 				if !strings.Contains(string(out), want) {
 					t.Errorf("%q does not name %q", out, want)

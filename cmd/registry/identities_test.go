@@ -49,7 +49,7 @@ func (s step) play(t *testing.T, flags []string) string {
 // platformSteps are the life of an organization ORG, as the platform administers it.
 var platformSteps = []step{
 	{line: "organization create {org} --title Acme", want: []string{"ORGANIZATION", "{org}", "Acme", "enabled"}},
-	{line: "organization create {org}", err: `there is a organization "{org}" already`},
+	{line: "organization create {org}", err: `there is an organization "{org}" already`},
 	{line: "organization create A.B", err: "organization: label"},
 	{line: "application create orders --organization {org} --title Orders -o json", want: []string{`"organizationId": "{org}"`, `"applicationId": "orders"`, `"title": "Orders"`, `"disabled": false`}},
 	{line: "application create orders", err: "--organization"},
@@ -59,6 +59,11 @@ var platformSteps = []step{
 	{line: "role create refunder --organization {org}", err: "action"},
 	{line: "role update refunder --organization {org} --description Others", want: []string{"orders.refund,orders.read", "Others"}},
 	{line: "role update refunder --organization {org} --action orders.*", want: []string{"{org}/refunder", "orders.*", "Others"}, not: "orders.refund"},
+	{line: "role update {org}/refunder --description Refunds", want: []string{"{org}/refunder", "orders.*", "Refunds"}},
+	{line: "role update {org}/refunder --organization {org} --action a.b --action a.b --action a", want: []string{"a.b,a "}, not: "a.b,a.b"},
+	{line: "role update {org}/refunder --organization other --description x", err: "{org}/refunder is not a role of other"},
+	{line: "role update {org}/refunder --system --description x", err: "{org}/refunder is not a role of the platform"},
+	{line: "role update A/refunder --description x", err: "--organization: label"},
 	{line: "role update refunder --organization {org}", err: "description"},
 	{line: "role update nothing --organization {org} --description x", err: "nothing is not found"},
 	{line: "role list --organization {org}", want: []string{"{org}/refunder"}, not: "platform-admin"},
@@ -191,6 +196,16 @@ func TestIdentities_asAnOrganization(t *testing.T) {
 		{nobody, step{line: "machine list", err: "identity.machines.read"}},
 	} {
 		s.play(t, s.who)
+	}
+}
+
+func TestIdentities_helpSaysWhenAKeySigns(t *testing.T) {
+	t.Parallel()
+	out, err := run("key", "rotate", "--help")
+	for _, want := range []string{"for tokens is published at once and signs after a minute", "for assertions signs as soon as"} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("the help does not say %q: %v\n%s", want, err, out)
+		}
 	}
 }
 

@@ -46,9 +46,9 @@ func newKey() *cobra.Command {
 func rotateKey(n *noun[*identityv1.SigningKey]) *cobra.Command {
 	var revoke bool
 	c := n.change("rotate", "[--revoke-others]", "Make a new signing key",
-		"Makes a new signing key. It is published at once and signs after a minute; the ones before stay until nothing that they\n"+
-			"signed is good any more. With --revoke-others they are forgotten at once, because somebody else knows one: whatever they\n"+
-			"signed is worthless.",
+		"Makes a new signing key. One for tokens is published at once and signs after a minute; one for assertions signs as soon as\n"+
+			"an edge has heard of it. The ones before stay until nothing that they signed is good any more. With --revoke-others they\n"+
+			"are forgotten at once, because somebody else knows one: whatever they signed is worthless, and the new key signs at once.",
 		func(ctx context.Context, r request) (*identityv1.SigningKey, secret, error) {
 			a, err := r.organizations.RotateSigningKey(ctx, &identityv1.RotateSigningKeyRequest{Use: keyUses[r.id], RevokeOthers: revoke})
 			return a.GetSigningKey(), secret{}, err

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/sallyport-dev/sallyport/internal/access"
 	"github.com/sallyport-dev/sallyport/internal/identity"
 	"github.com/sallyport-dev/sallyport/participant"
 )
@@ -23,6 +24,7 @@ type noun[T proto.Message] struct {
 	name, plural string // "user" and "users"
 	arg          string // what the argument of its commands is, such as EMAIL
 	label        bool   // whether that is one label
+	spelled      bool   // whether that may be ORGANIZATION/label instead, as the list shows it
 	of           ownership
 	head         []string
 	row          func(T) []string
@@ -54,6 +56,15 @@ func (n *noun[T]) command(c *cobra.Command, out *output, work func(context.Conte
 		if out != nil {
 			if err := out.check(); err != nil {
 				return err
+			}
+		}
+		whose := whose
+		if n.spelled && len(args) > 0 {
+			if organization, name := access.ParseRole(args[0]); organization != "" {
+				if whose.system || whose.organization != "" && whose.organization != organization {
+					return fmt.Errorf("%s is not a %s of %s", args[0], n.name, or(whose.organization, "the platform"))
+				}
+				whose.organization, args = organization, []string{name}
 			}
 		}
 		if err := whose.check(); err != nil {

@@ -16,7 +16,7 @@ import (
 
 func newRole() *cobra.Command {
 	n := &noun[*identityv1.Role]{
-		name: "role", plural: "roles", arg: "NAME", label: true, of: ofAnyone,
+		name: "role", plural: "roles", arg: "NAME", label: true, spelled: true, of: ofAnyone,
 		head: []string{"ROLE", "ACTIONS", "ASSIGNABLE", "DESCRIPTION", "CREATED"},
 		row: func(r *identityv1.Role) []string {
 			assignable := "no"
@@ -32,8 +32,8 @@ func newRole() *cobra.Command {
 		Short: "Create, list, update and remove roles",
 		Long: "A role grants actions, which tools ask for. A role of the platform counts everywhere; one of an organization counts for the\n" +
 			"tools of that organization's applications, and nowhere else. Users and machines have a role by its spelling in the list: NAME\n" +
-			"for one of the platform, ORGANIZATION/NAME for one of an organization. These commands need a role that grants\n" +
-			"identity.roles.write, or .read to list; nobody makes or gives a role that grants more than their own do.",
+			"for one of the platform, ORGANIZATION/NAME for one of an organization, as these commands take it, too. They need a role\n" +
+			"that grants identity.roles.write, or .read to list; nobody makes or gives a role that grants more than their own do.",
 	}, createRole(n),
 		n.list(func(ctx context.Context, r request, token string) ([]*identityv1.Role, string, error) {
 			roles, next, err := listRoles(ctx, r, token)

@@ -31,7 +31,11 @@ func unknownOf(organization, what, name string) error {
 
 // taken says that a name cannot be given again.
 func taken(what, name string) error {
-	return status.Errorf(codes.AlreadyExists, "there is a %s %q already: choose another name", what, name)
+	article := "a"
+	if what == "organization" || what == "application" {
+		article = "an"
+	}
+	return status.Errorf(codes.AlreadyExists, "there is %s %s %q already: choose another name", article, what, name)
 }
 
 // statusOf turns an error of the store into one for the caller; missing is for what the request is about.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -203,6 +204,17 @@ func TestRoles(t *testing.T) {
 	s, ctx := town(t)
 	_, err := s.UpdateRole(ctx, &identityv1.StoredRole{Name: "admin", Description: "d", Actions: []string{"a.*"}, Assignable: true})
 	must(t, err)
+	for _, write := range []func(context.Context, *identityv1.StoredRole) (*identityv1.StoredRole, error){
+		s.CreateRole, func(ctx context.Context, r *identityv1.StoredRole) (*identityv1.StoredRole, error) {
+			return s.UpdateRole(ctx, r)
+		},
+	} {
+		twice, err := write(ctx, &identityv1.StoredRole{OrganizationId: "acme", Name: "twice", Actions: []string{"b", "a", "b"}})
+		must(t, err)
+		if got := twice.GetActions(); !slices.Equal(got, []string{"b", "a"}) {
+			t.Errorf("actions that are said twice are stored as %v", got)
+		}
+	}
 	_, err = s.UpdateRole(ctx, &identityv1.StoredRole{Name: "nothing", Actions: []string{"a"}})
 	wantErr(t, err, ErrNotFound)
 	_, err = s.UpdateRole(ctx, &identityv1.StoredRole{Name: "admin"})

@@ -44,10 +44,22 @@ func checkRole(m *identityv1.StoredRole) error {
 	return nil
 }
 
+// distinct leaves out actions that are there already.
+func distinct(actions []string) []string {
+	var kept []string
+	for _, a := range actions {
+		if !slices.Contains(kept, a) {
+			kept = append(kept, a)
+		}
+	}
+	return kept
+}
+
 // CreateRole stores a new role of an organization, or with an empty one of the platform; the time is set. A taken name
 // is [ErrExists], an unknown organization a [MissingError], what cannot be stored an [InvalidError].
 func (s *Store) CreateRole(ctx context.Context, m *identityv1.StoredRole) (*identityv1.StoredRole, error) {
 	m = proto.CloneOf(m)
+	m.Actions = distinct(m.Actions)
 	m.CreatedAt = timestamppb.New(s.now())
 	err := checkRole(m)
 	if err == nil {
@@ -79,7 +91,7 @@ func (s *Store) UpdateRole(ctx context.Context, to *identityv1.StoredRole, permi
 	if err == nil {
 		m, err = change(ctx, s, s.l.role(to.GetOrganizationId(), to.GetName()), func(m *identityv1.StoredRole) ([]clientv3.Cmp, error) {
 			err := permitted(m, permits)
-			m.Description, m.Actions, m.Assignable = to.GetDescription(), slices.Clone(to.GetActions()), to.GetAssignable()
+			m.Description, m.Actions, m.Assignable = to.GetDescription(), distinct(to.GetActions()), to.GetAssignable()
 			return nil, err
 		})
 	}
