@@ -215,6 +215,9 @@ func probeAll(t *testing.T, d *door, s sender, dialectName string, names []probe
 		t.Errorf("%q in %s: the one answer is %d %s", s.version, dialectName, one.status, one.body)
 	}
 	for line := range strings.Lines(d.settledLog(asked)) {
+		if strings.Contains(line, `"msg":"a policy could not be evaluated`) {
+			continue // for the operator, at the first evaluation of a rule and not for a name
+		}
 		got := shapeOf(t, line)
 		if shape == "" {
 			shape = got

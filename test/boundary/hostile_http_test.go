@@ -272,14 +272,14 @@ func targets() []payload {
 	const family = "targets"
 	var out []payload
 	for _, target := range []string{
-		"/", "/mcp/", "/mcp/$V", "//mcp", "/MCP", "/./mcp", "/$V/../mcp", "/mcp%2f", "/mcp%00", "/mcp;$V", "/mcp;x=$V?y=$K", "/mcp#$V", "/mcp.", "/mcp%20", "/mcp%0d%0aX-Injected:%20$V", `/mcp\$V`,
+		"/", "/mcp/", "/mcp/$V", "//mcp", "/MCP", "/./mcp", "/$V/../mcp", "/mcp%2f", "/%6d%63%70?$V", "/mcp%00", "/mcp;$V", "/mcp;x=$V?y=$K", "/mcp#$V", "/mcp.", "/mcp%20", "/mcp%0d%0aX-Injected:%20$V", `/mcp\$V`,
 		"/$V", "/api/$V", "/%2e%2e/mcp", "/..;/mcp", "/messages?sessionId=$V", "/sse", "/healthz/$V", "/healthz/", "/metrics/$V", "/readyz%00$V", "/debug/pprof/$V", "/.env?$V", "/oauth/register?$V",
 		"/.well-known/oauth-authorization-server/$V", "/" + strings.Repeat("a", 20_000) + "$V", "/$V?a=" + strings.Repeat("b", 20_000), "/%f0%9f%98%80$V", "/mcp/hostile.v1.HostileService/Judge?$K=$V",
 	} {
 		out = append(out, payload{Family: family, Name: fmt.Sprintf("%.80s", target), Target: target, Body: pinged, Want: byHTTP(404)})
 	}
 	for _, target := range []string{
-		"/mcp?", "/mcp?$K=$V", "/mcp?$K=$V&$K=$V", "/mcp?$V", "/mcp?a=%zz$V", "/mcp?a;b=$V", "/mcp?%00$V", "/mcp??$V", "/mcp?/$V/../x", "/mcp?a=%0d%0aX-Injected:%20$V", "/%6d%63%70?$V", "/mcp?method=$V&id=$K",
+		"/mcp?", "/mcp?$K=$V", "/mcp?$K=$V&$K=$V", "/mcp?$V", "/mcp?a=%zz$V", "/mcp?a;b=$V", "/mcp?%00$V", "/mcp??$V", "/mcp?/$V/../x", "/mcp?a=%0d%0aX-Injected:%20$V", "/mcp?method=$V&id=$K",
 		"/mcp?" + strings.Repeat("a=b&", 5000) + "$V", "/mcp?callback=$V", "/mcp?name=$V&arguments={\"$K\":1}", "/mcp?\xff$V",
 	} {
 		out = append(out, payload{Family: family, Name: fmt.Sprintf("%.80s", target), Target: target, Body: pinged, Want: answered()})
