@@ -43,13 +43,11 @@ func (e *Edge) decided() func(context.Context, *lifecycle.Settlement) {
 // refusedToken tells of a request for a token whose client was not authenticated.
 func (e *Edge) refusedToken(from auth.Origin, brought bool, status int) {
 	s := &lifecycle.Settlement{
-		Reference: mcp.NewReference(), Credential: lifecycle.CredentialNone, Status: status, At: time.Now(),
+		Reference: mcp.NewReference(), Credential: lifecycle.CredentialNone, Address: from.String(), Status: status,
+		At: time.Now(),
 	}
 	if brought {
 		s.Credential = lifecycle.CredentialSecret
-	}
-	if at := from.Address(); at.IsValid() {
-		s.Address = at.String()
 	}
 	e.log.Info("access token refused", "reference", s.Reference, "status", status)
 	if e.audit != nil {

@@ -27,8 +27,7 @@ type ExposeOption func(*toolv1.Tool)
 // Expose makes an RPC a tool without touching its proto (tools.md, Exposing). function is `pkg.Service/Method`, also
 // with gRPC's slash before it as in the generated constants, or the method's name alone where the process serves one
 // service besides health and reflection; a name that is there not once, or that would need guessing, is an error of
-// [Run]. `pkg.Service` exposes every unary RPC of a service, as the
-// service option does.
+// [Run]. `pkg.Service` exposes every unary RPC of a service, as the service option does.
 //
 // A bare Expose only exposes: what describes the RPC stays as it is. Given options, it describes the RPC as a
 // method-level `tool` option does and stands before one in the proto: nothing is borrowed from elsewhere, and a hint

@@ -18,6 +18,11 @@ const maxAction = 200
 
 var action = regexp.MustCompile(`^[a-z0-9_-]+(\.[a-z0-9_-]+)*$`)
 
+// IsPattern reports whether a role may grant what is written so: an action, all that begin with a prefix, or all.
+func IsPattern(s string) bool {
+	return s == Everything || len(s) <= maxAction && action.MatchString(strings.TrimSuffix(s, ".*"))
+}
+
 // CheckAction says why no role can name the action that a tool asks for; the empty one asks for nothing.
 func CheckAction(asked string) (problem string) {
 	switch {
@@ -28,6 +33,12 @@ func CheckAction(asked string) (problem string) {
 	}
 	return fmt.Sprintf("%q is not an action that a role can name: write words of a-z, 0-9, _ and - with dots between them, such "+
 		"as orders.refund", asked)
+}
+
+// OwnersServe reports whether what an identity belongs to is stored, which nil is not, and enabled: the organization and
+// the application of these ids, of which either may be empty (access.md, "Identities").
+func OwnersServe(organization, application string, o *identityv1.StoredOrganization, a *identityv1.StoredApplication) bool {
+	return (organization == "" || o != nil && !o.GetDisabled()) && (application == "" || a != nil && !a.GetDisabled())
 }
 
 // RoleName spells a role as participants carry it: `name` for one of the platform, `organization/name` for one of an

@@ -217,12 +217,7 @@ func (r *Rule) Decided(permitted bool) *Decision {
 // Judge decides as far as that can be done without arguments: whether the tool is listed, and a name of it found. The
 // participant must reach the zone; that is not judged here.
 func (r *Rule) Judge(p *participant.Participant, g *Grants) *Decision {
-	return r.judge(p, func(part *part) (holds, failed bool) {
-		if part.readsArguments() {
-			return true, false
-		}
-		return part.holds(p, g, nil)
-	})
+	return r.judge(p, false, g, nil)
 }
 
 // JudgeArguments decides what [Rule.Judge] left open: the policies that read the arguments, which are one JSON object,
@@ -235,15 +230,11 @@ func (r *Rule) JudgeArguments(p *participant.Participant, arguments []byte) *Dec
 	if err != nil {
 		return r.refused
 	}
-	return r.judge(p, func(part *part) (holds, failed bool) {
-		if !part.readsArguments() {
-			return true, false
-		}
-		return part.holds(p, nil, decoded)
-	})
+	return r.judge(p, true, nil, decoded)
 }
 
-func (r *Rule) judge(p *participant.Participant, evaluate func(*part) (holds, failed bool)) *Decision {
+// judge decides by the parts that read the arguments, or by those that do not.
+func (r *Rule) judge(p *participant.Participant, reading bool, g *Grants, arguments map[string]any) *Decision {
 	if len(r.parts) == 0 {
 		return r.permitted
 	}
@@ -258,8 +249,11 @@ func (r *Rule) judge(p *participant.Participant, evaluate func(*part) (holds, fa
 				return r.refused
 			}
 		}
-		switch holds, broken := evaluate(&r.parts[i]); {
-		case broken:
+		if r.parts[i].readsArguments() != reading {
+			continue
+		}
+		switch holds, failed := r.parts[i].holds(p, g, arguments); {
+		case failed:
 			return Failed
 		case !holds:
 			return r.refused

@@ -89,6 +89,14 @@ type Origin struct {
 // Address gives the caller's own address; see [Proxies.Address]. The zero Origin's is an address like any other.
 func (o Origin) Address() netip.Addr { return o.Proxies.Address(o.Peer, o.Forwarded) }
 
+// String spells the caller's address; it is empty where that is not known.
+func (o Origin) String() string {
+	if at := o.Address(); at.IsValid() {
+		return at.String()
+	}
+	return ""
+}
+
 func normal(address netip.Addr) netip.Addr { return address.Unmap().WithZone("") }
 
 func (p *Proxies) trusts(address netip.Addr) bool {

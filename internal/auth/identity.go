@@ -159,8 +159,7 @@ func (f *facts) grant(application string) *identityv1.StoredGrant {
 // the identity depends on must be stored and enabled (access.md, "Identities").
 func (a *Authenticator) participant(w who, f *facts) *participant.Participant {
 	organization, application, names := f.scope(w)
-	if organization != "" && (f.organization == nil || f.organization.GetDisabled()) ||
-		application != "" && (f.application == nil || f.application.GetDisabled()) {
+	if !access.OwnersServe(organization, application, f.organization, f.application) {
 		return nil
 	}
 	var p *participant.Participant

@@ -107,14 +107,20 @@ func (x *search) sees(e *Entry) bool {
 	sees := v == permits && reaches
 	switch {
 	case sees || e == decoy:
-	case reaches && v == fails:
-		x.refused = access.Failed
 	case reaches:
-		x.refused = e.rule.Decided(false)
+		x.refused = e.refusal(v)
 	case x.refused == noTool:
 		x.refused = outOfReach
 	}
 	return sees
+}
+
+// refusal is the decision of a verdict that does not permit.
+func (e *Entry) refusal(v verdict) *access.Decision {
+	if v == fails {
+		return access.Failed
+	}
+	return e.rule.Decided(false)
 }
 
 func (x *search) verdict(rule *access.Rule) verdict {
@@ -150,12 +156,8 @@ func (s *Snapshot) Permits(p *participant.Participant, service registry.Key, ful
 		return errors.New("the zone is not reached")
 	}
 	x := search{snapshot: s, participant: p}
-	switch x.verdict(e.rule) {
-	case permits:
-	case fails:
-		return errors.New("the access rule (" + access.PolicyError + ") does not permit it")
-	default:
-		return errors.New("the access rule (" + e.rule.Decided(false).Rule + ") does not permit it")
+	if v := x.verdict(e.rule); v != permits {
+		return errors.New("the access rule (" + e.refusal(v).Rule + ") does not permit it")
 	}
 	if e.ReadsArguments() && !e.JudgeArguments(p, arguments).Permitted {
 		return errors.New("the access rule does not permit these arguments")

@@ -90,7 +90,7 @@ type Options struct {
 	MaxCalls int
 	// CallRate is how often one participant may call. The zero value is no limit.
 	CallRate CallRate
-	// Now is the clock of CallRate; nil means time.Now.
+	// Now is the clock of CallRate, and of how long a body took; nil means time.Now.
 	Now func() time.Time
 	// Forward says which headers of a request go along with its call. Nil forwards none.
 	Forward Forwarder
@@ -311,7 +311,7 @@ func (x *exchange) answer() *answer {
 	if refusal := x.readBody(); refusal != nil {
 		return refusal
 	}
-	if time.Since(x.started) >= slowBody {
+	if x.h.options.Now().Sub(x.started) >= slowBody {
 		if refusal := x.authenticateAnew(); refusal != nil {
 			return refusal
 		}

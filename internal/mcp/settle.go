@@ -68,9 +68,7 @@ func (x *exchange) settle(a *answer) {
 	}
 	if x.strange {
 		s.Credential = credentialOf(&x.credentials)
-		if at := x.credentials.Origin.Address(); at.IsValid() {
-			s.Address = at.String()
-		}
+		s.Address = x.credentials.Origin.String()
 	}
 	x.h.options.Settled(x.r.Context(), s)
 }

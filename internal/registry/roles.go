@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -17,11 +16,8 @@ import (
 	"github.com/sallyport-dev/sallyport/participant"
 )
 
-// action is what a role may grant: an action, all that begin with a prefix, or all.
-var action = regexp.MustCompile(`^([*]|[a-z0-9_-]+([.][a-z0-9_-]+)*([.][*])?)$`)
-
-// maxActions and maxAction bound a role.
-const maxActions, maxAction = 256, 200
+// maxActions bounds a role.
+const maxActions = 256
 
 // stripBatch is how many identities lose a removed role in one transaction.
 const stripBatch = 48
@@ -37,7 +33,7 @@ func checkRole(m *identityv1.StoredRole) error {
 		return invalid("%d actions: a role grants 1 to %d", n, maxActions)
 	}
 	for _, a := range m.GetActions() {
-		if len(a) > maxAction || !action.MatchString(a) {
+		if !access.IsPattern(a) {
 			return invalid("%q is not an action, nor prefix.* for all that begin so, nor * for all", a)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	identityv1 "github.com/sallyport-dev/sallyport/gen/sallyport/identity/v1"
 	registryv1 "github.com/sallyport-dev/sallyport/gen/sallyport/registry/v1"
+	"github.com/sallyport-dev/sallyport/internal/access"
 )
 
 // View is what the registry held at one revision. It and everything in it is immutable and may be shared; a later view
@@ -220,11 +221,8 @@ func (v *View) abandoned(i *registryv1.StoredInstance) bool {
 		return true
 	}
 	organization, application := m.GetParticipant().GetOrganizationId(), m.GetParticipant().GetApplicationId()
-	if o, stored := v.Organizations[organization]; organization != "" && (!stored || o.GetDisabled()) {
-		return true
-	}
-	a, stored := v.Applications[OwnedKey{organization, application}]
-	return application != "" && (!stored || a.GetDisabled())
+	return !access.OwnersServe(organization, application, v.Organizations[organization],
+		v.Applications[OwnedKey{organization, application}])
 }
 
 func own[K comparable, V any](m *map[K]V, shared *bool) map[K]V {

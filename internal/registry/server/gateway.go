@@ -27,7 +27,7 @@ var restMarshaler = &runtime.JSONPb{MarshalOptions: protojson.MarshalOptions{Emi
 // Gateway serves RegistryService, IdentityService and OrganizationService as REST over a connection to them. Of the request's headers it passes the machine's
 // credentials on, and nothing else: a header never becomes metadata by the way.
 func Gateway(ctx context.Context, conn grpc.ClientConnInterface) (http.Handler, error) {
-	hearQueries()
+	hearing()
 	mux := runtime.NewServeMux(
 		runtime.WithIncomingHeaderMatcher(func(header string) (string, bool) {
 			switch name := strings.ToLower(header); name {

@@ -30,7 +30,7 @@ func hear(next runtime.HandlerFunc) runtime.HandlerFunc {
 			err = fmt.Errorf("the body of a %s is not read: what the request says goes into the query", r.Method)
 		}
 		if err != nil {
-			runtime.DefaultHTTPErrorHandler(r.Context(), runtime.NewServeMux(), restMarshaler, w, r, status.Error(codes.InvalidArgument, err.Error()))
+			runtime.DefaultHTTPErrorHandler(r.Context(), hearing(), restMarshaler, w, r, status.Error(codes.InvalidArgument, err.Error()))
 			return
 		}
 		next(w, r, path)
@@ -75,8 +75,9 @@ func contradicts(key, said, path string) error {
 	return fmt.Errorf("%s is %q, but %q in the path: say it there alone", key, said, path)
 }
 
-// hearQueries lets the gateway refuse what is in queries and in no request. It is a setting of the process.
-var hearQueries = sync.OnceFunc(func() { runtime.NewServeMux(runtime.SetQueryParameterParser(queries{})) })
+// hearing lets the gateway refuse what is in queries and in no request, which is a setting of the process, and gives a
+// mux for refusals.
+var hearing = sync.OnceValue(func() *runtime.ServeMux { return runtime.NewServeMux(runtime.SetQueryParameterParser(queries{})) })
 
 // queries reads queries as the gateway does, and refuses what it would pass over.
 type queries struct{ runtime.DefaultQueryParser }
