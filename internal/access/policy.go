@@ -65,6 +65,7 @@ type policy struct {
 	program cel.Program
 	// arguments and tool say whether it reads them.
 	arguments, tool bool
+	reads           []Read
 }
 
 // policies remembers compiled policies by their texts: most tools of a contract that has one have the same.
@@ -120,7 +121,7 @@ func newPolicy(text string) (p *policy, err error) {
 		return nil, fmt.Errorf("one evaluation may cost too much: CEL reckons %s at worst, and %d is the limit; nested loops "+
 			"and texts that grow in a loop cost most", most, maxPolicyCost)
 	}
-	p = &policy{text: text}
+	p = &policy{text: text, reads: readsOf(checked.NativeRep())}
 	for _, r := range checked.NativeRep().ReferenceMap() {
 		name := strings.TrimPrefix(r.Name, ".")
 		p.arguments = p.arguments || name == "arguments"

@@ -206,6 +206,17 @@ func (r *Rule) Policies() (texts []string, function string) {
 // ReadsArguments reports whether a policy of the rule reads the arguments of the call.
 func (r *Rule) ReadsArguments() bool { return r.arguments }
 
+// Reads are the places in the arguments that policies of the rule name, some of them repeatedly. The caller must not
+// change them.
+func (r *Rule) Reads() (reads []Read) {
+	for _, p := range r.parts {
+		if p.policy != nil {
+			reads = append(reads, p.policy.reads...)
+		}
+	}
+	return reads
+}
+
 // Decided gives the rule's decision that was found before.
 func (r *Rule) Decided(permitted bool) *Decision {
 	if permitted {

@@ -136,7 +136,7 @@ service S { option (sallyport.tool.v1.service) = {inherits: "acme.Base"}; rpc Fi
 	})
 	t.Run("a policy may name the participant, the tool and the arguments", func(t *testing.T) {
 		one(t, find(`option (sallyport.tool.v1.tool) = {access: {policy:
-  "'admin' in participant.roles && tool.hints.read_only && tool.zone != '' && tool.weight.level < 5 && arguments.amount < 100"}};`))
+  "'admin' in participant.roles && tool.hints.read_only && tool.zone != '' && tool.weight.level < 5 && arguments.id != ''"}};`))
 	})
 }
 

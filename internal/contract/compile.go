@@ -145,6 +145,7 @@ func (c *compiler) service(sd protoreflect.ServiceDescriptor) {
 
 	swept := annotated || overlay != nil
 	exposed := 0
+	var guarded []*Tool // by a policy of the service's that reads arguments
 	for i := range sd.Methods().Len() {
 		d := collect(sd.Methods().Get(i), c.overlays[functionName(sd.Methods().Get(i))], bases)
 		for _, own := range d.own() {
@@ -156,7 +157,13 @@ func (c *compiler) service(sd protoreflect.ServiceDescriptor) {
 		exposed++
 		if t := c.tool(svc, said, d); t != nil {
 			svc.Tools = append(svc.Tools, t)
+			if _, by := declaredAccess(said, d); by == nil && t.Input != nil && len(t.Rule.Reads()) > 0 {
+				guarded = append(guarded, t)
+			}
 		}
+	}
+	if !c.source.RulesChecked {
+		c.checkAsked(name, at("access"), guarded)
 	}
 	if swept && exposed == 0 {
 		c.report(name, at(""), "the service asks to be exposed, but none of its RPCs is: it has none, or excludes them all")
@@ -210,6 +217,10 @@ func (c *compiler) tool(svc *Service, said *toolv1.Service, d *declarations) *To
 	if known && t.Result != nil {
 		t.Profile = profile
 		c.derive(t)
+		if !c.source.RulesChecked {
+			_, by := declaredAccess(said, d)
+			c.checkReads(t, by)
+		}
 	}
 	if len(c.conflicts) > problems {
 		return nil

@@ -27,9 +27,10 @@ type Source struct {
 	DefaultProfile schema.Profile
 	// Profiles finds the custom JSON profiles; the built-in ones are known anyway. May be nil.
 	Profiles func(id string) (schema.Profile, bool)
-	// RulesChecked says that the protovalidate rules of the files are known to compile, and the examples of their fields
-	// to fit, as those of a registered contract are. Finding out takes milliseconds for each function that has some. A
-	// tool whose header options break a rule that is newer than its registration is published without headers.
+	// RulesChecked says that the protovalidate rules of the files are known to compile, the examples of their fields to
+	// fit, and policies to name arguments that there are, as those of a registered contract are. Finding out takes
+	// milliseconds for each function that has some. A tool whose header options break a rule that is newer than its
+	// registration is published without headers.
 	RulesChecked bool
 }
 

@@ -69,10 +69,7 @@ func (c *compiler) settle(t *Tool, said *toolv1.Service, d *declarations) {
 	if by := nearest(d.own(), func(s *toolv1.Tool) bool { return s.GetName() != "" }); by != nil {
 		t.Alias = by.tool.GetName()
 	}
-	t.Access = said.GetAccess()
-	if by := nearest(all, func(s *toolv1.Tool) bool { return s.GetAccess() != nil }); by != nil {
-		t.Access = by.tool.GetAccess()
-	}
+	t.Access, _ = declaredAccess(said, d)
 	options := []proto.Message{said}
 	for _, decl := range all {
 		options = append(options, decl.tool)
