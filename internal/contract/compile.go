@@ -163,7 +163,7 @@ func (c *compiler) service(sd protoreflect.ServiceDescriptor) {
 		}
 	}
 	if !c.source.RulesChecked {
-		c.checkAsked(name, at("access"), guarded)
+		c.checkShared(name, at("access"), guarded)
 	}
 	if swept && exposed == 0 {
 		c.report(name, at(""), "the service asks to be exposed, but none of its RPCs is: it has none, or excludes them all")

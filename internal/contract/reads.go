@@ -14,43 +14,41 @@ import (
 const mostNamed = 12
 
 // checkReads reports the places in the arguments that a tool's policy names and no argument can have. Such a policy
-// refuses every call, or, where it asks with has() first, permits calls that its author means to refuse.
+// refuses every call that it comes to, or, where it asks with has() first, permits calls that its author means to refuse.
 //
-// A policy of a whole service is judged with each of its tools, and may ask with has() for what some of them do not have:
-// what none has is for [compiler.checkAsked].
+// A policy that the RPC has from elsewhere holds for others, too. What it names and this one does not have is worth a
+// warning, unless it asks; what none of a service has is for [compiler.checkShared].
 func (c *compiler) checkReads(t *Tool, by *declaration) {
-	reads := t.Rule.Reads()
-	if t.Input == nil || len(reads) == 0 {
+	if t.Input == nil {
 		return
 	}
+	own := by != nil && by.method == t.Descriptor
+	reads := t.Rule.Reads()
 	for _, read := range reads {
 		problem := misses(t.Input.Root(), read.Steps)
 		asked := slices.ContainsFunc(reads, func(r access.Read) bool { return r.Tested && read.Within(r) })
 		switch {
 		case problem == "":
-		case by != nil:
+		case own:
 			c.report(t.Function(), by.at("access"), "%s: access: %s", by.where(), problem)
 		case !asked:
-			c.report(t.Function(), place{descriptor: t.Descriptor}, "access: %s; the policy is the service's: ask with has() first, or give the RPC an access of its own", problem)
+			c.warn(t.Function(), "access: %s; it has the policy from elsewhere: calls for which that comes so far are refused", problem)
 		}
 	}
 }
 
-// checkAsked reports what a service's policy asks for with has() and no tool that it guards has.
-func (c *compiler) checkAsked(service string, at place, guarded []*Tool) {
+// checkShared reports what a service's policy names and none of the tools that it guards has.
+func (c *compiler) checkShared(service string, at place, guarded []*Tool) {
 	if len(guarded) == 0 {
 		return
 	}
 	for _, read := range guarded[0].Rule.Reads() {
-		if !read.Tested {
-			continue
-		}
 		problem := ""
 		if !slices.ContainsFunc(guarded, func(t *Tool) bool {
 			problem = misses(t.Input.Root(), read.Steps)
 			return problem == ""
 		}) {
-			c.report(service, at, "access: no RPC that the policy guards has what it asks for: %s", problem)
+			c.report(service, at, "access: %s; nor has any other RPC that the policy guards", problem)
 		}
 	}
 }

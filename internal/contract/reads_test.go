@@ -105,13 +105,15 @@ func TestCompile_policyReadsOfAService(t *testing.T) {
 	const both = `rpc Place(Order) returns (Res); rpc Find(Req) returns (Res);`
 	for _, row := range []struct {
 		name, policy, rpcs string
-		function, want     string // of the conflict; empty for none
+		conflict, warning  string // empty for none
 	}{
 		{"all have it", `arguments.id != ''`, `rpc Find(Req) returns (Res); rpc Get(Req) returns (Res);`, "", ""},
-		{"one does not", `arguments.id != ''`, both, "acme.S/Place", "arguments.id, and arguments has no such field: its fields are unitPrice"},
+		{"one does not", `arguments.id != ''`, both, "",
+			"acme.S/Place: access: the policy names arguments.id, and arguments has no such field: its fields are unitPrice"},
 		{"it is asked for", `!has(arguments.id) || arguments.id != ''`, both, "", ""},
 		{"and so is what it is in", `!has(arguments.replaces) || arguments.replaces.open`, both, "", ""},
-		{"nobody has what is asked for", `!has(arguments.idd) || participant.id != ''`, both, "acme.S", "no RPC that the policy guards has what it asks for: the policy names arguments.idd"},
+		{"nobody has it", `arguments.idd != ''`, both, "acme.S: access: the policy names arguments.idd, and", ""},
+		{"nobody has what is asked for", `!has(arguments.idd) || participant.id != ''`, both, "acme.S: access: the policy names arguments.idd, and", ""},
 		{"an RPC has an access of its own", `arguments.id != ''`,
 			`rpc Find(Req) returns (Res); rpc Place(Order) returns (Res) { option (sallyport.tool.v1.tool) = {access: {}}; }`, "", ""},
 		{"an RPC is excluded", `arguments.id != ''`,
@@ -119,13 +121,28 @@ func TestCompile_policyReadsOfAService(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := source(t, service(row.policy, row.rpcs))
-			if row.want == "" {
-				compile(t, s)
+			if row.conflict != "" {
+				if got := conflicts(t, s); len(got) != 1 || !strings.HasPrefix(got[0].String(), row.conflict) || got[0].Line == 0 {
+					t.Errorf("got %+v", got)
+				}
 				return
 			}
-			if got := conflicts(t, s); got[0].Function != row.function || !strings.Contains(got[0].Problem, row.want) || got[0].Line == 0 {
-				t.Errorf("got %+v", got)
+			warnings := compile(t, s).Warnings
+			if row.warning == "" && len(warnings) > 0 || row.warning != "" && (len(warnings) != 1 || !strings.HasPrefix(warnings[0], row.warning)) {
+				t.Errorf("warnings %q", warnings)
 			}
 		})
 	}
+	t.Run("an inherited policy", func(t *testing.T) {
+		inheriting := orders + `service Base { rpc Find(Req) returns (Res) { option (sallyport.tool.v1.tool_info) = {access: {policy: "POLICY"}}; } }
+service S { option (sallyport.tool.v1.service) = {inherits: "acme.Base"}; rpc Find(Order) returns (Res); }`
+		c := compile(t, source(t, strings.Replace(inheriting, "POLICY", "arguments.id != ''", 1)))
+		if len(c.Warnings) != 1 || !strings.HasPrefix(c.Warnings[0], "acme.S/Find: access: the policy names arguments.id") {
+			t.Errorf("warnings %q", c.Warnings)
+		}
+		c = compile(t, source(t, strings.Replace(inheriting, "POLICY", "!has(arguments.id) || arguments.id != ''", 1)))
+		if len(c.Warnings) != 0 {
+			t.Errorf("warnings %q", c.Warnings)
+		}
+	})
 }
