@@ -1,6 +1,8 @@
 package access
 
 import (
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,7 +46,7 @@ func Spelling(steps []Step) string {
 		switch {
 		case s.Kind != Member:
 			b.WriteString("[]")
-		case isIdentifier(s.Name):
+		case identifier.MatchString(s.Name):
 			b.WriteString("." + s.Name)
 		default:
 			b.WriteString("[" + strconv.Quote(s.Name) + "]")
@@ -53,26 +55,13 @@ func Spelling(steps []Step) string {
 	return b.String()
 }
 
-func isIdentifier(name string) bool {
-	for i, r := range name {
-		if !(r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || i > 0 && r >= '0' && r <= '9') {
-			return false
-		}
-	}
-	return name != ""
-}
+// identifier is a name that CEL takes after a dot.
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Within reports whether the place is that of other or inside it.
 func (r Read) Within(other Read) bool {
-	if len(r.Steps) < len(other.Steps) {
-		return false
-	}
-	for i, s := range other.Steps {
-		if r.Steps[i] != s {
-			return false
-		}
-	}
-	return true
+	n := len(other.Steps)
+	return len(r.Steps) >= n && slices.Equal(r.Steps[:n], other.Steps)
 }
 
 // readsOf finds the places in the arguments that an expression names. What it computes from them it does not follow.
@@ -94,8 +83,13 @@ type scope struct {
 // place is the arguments or a place in them.
 type place struct{ steps []Step }
 
-func (p *place) step(s Step) *place {
-	return &place{append(p.steps[:len(p.steps):len(p.steps)], s)}
+func (p *place) step(s Step) *place { return &place{append(slices.Clip(p.steps), s)} }
+
+// enter notes the place one step within another, and gives it.
+func (r *reader) enter(of *place, s Step, tested bool) *place {
+	at := of.step(s)
+	r.reads = append(r.reads, Read{Steps: at.steps, Tested: tested})
+	return at
 }
 
 // read visits an expression and gives the place in the arguments that it is, or nil.
@@ -116,9 +110,7 @@ func (r *reader) read(e ast.Expr, in *scope) *place {
 		if of == nil {
 			return nil
 		}
-		at := of.step(Step{Kind: Member, Name: s.FieldName()})
-		r.reads = append(r.reads, Read{Steps: at.steps, Tested: s.IsTestOnly()})
-		if !s.IsTestOnly() {
+		if at := r.enter(of, Step{Kind: Member, Name: s.FieldName()}, s.IsTestOnly()); !s.IsTestOnly() {
 			return at
 		}
 	case ast.CallKind:
@@ -155,16 +147,13 @@ func (r *reader) call(call ast.CallExpr, in *scope) *place {
 		if places[0] == nil {
 			return nil
 		}
-		at := places[0].step(Step{Kind: Index})
 		if name, written := text(call.Args()[1]); written {
-			at = places[0].step(Step{Kind: Member, Name: name})
+			return r.enter(places[0], Step{Kind: Member, Name: name}, false)
 		}
-		r.reads = append(r.reads, Read{Steps: at.steps})
-		return at
+		return r.enter(places[0], Step{Kind: Index}, false)
 	case operators.In:
 		if name, written := text(call.Args()[0]); written && places[1] != nil {
-			at := places[1].step(Step{Kind: Member, Name: name})
-			r.reads = append(r.reads, Read{Steps: at.steps, Tested: true})
+			r.enter(places[1], Step{Kind: Member, Name: name}, true)
 		}
 	}
 	return nil
@@ -173,15 +162,14 @@ func (r *reader) call(call ast.CallExpr, in *scope) *place {
 func (r *reader) loop(loop ast.ComprehensionExpr, in *scope) {
 	over := r.read(loop.IterRange(), in)
 	r.read(loop.AccuInit(), in)
-	in = &scope{variable: loop.AccuVar(), outer: in}
-	result := in
 	if over != nil {
 		over = over.step(Step{Kind: Visit})
 	}
-	in = &scope{variable: loop.IterVar(), place: over, outer: in}
-	r.read(loop.LoopCondition(), in)
-	r.read(loop.LoopStep(), in)
-	r.read(loop.Result(), result)
+	outside := &scope{variable: loop.AccuVar(), outer: in}
+	inside := &scope{variable: loop.IterVar(), place: over, outer: outside}
+	r.read(loop.LoopCondition(), inside)
+	r.read(loop.LoopStep(), inside)
+	r.read(loop.Result(), outside)
 }
 
 // text is the text that an expression spells out.

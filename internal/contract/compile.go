@@ -145,7 +145,7 @@ func (c *compiler) service(sd protoreflect.ServiceDescriptor) {
 
 	swept := annotated || overlay != nil
 	exposed := 0
-	var guarded []*Tool // by a policy of the service's that reads arguments
+	var guarded []*Tool // by a policy of the service's that reads arguments, where that is to be checked
 	for i := range sd.Methods().Len() {
 		d := collect(sd.Methods().Get(i), c.overlays[functionName(sd.Methods().Get(i))], bases)
 		for _, own := range d.own() {
@@ -157,14 +157,12 @@ func (c *compiler) service(sd protoreflect.ServiceDescriptor) {
 		exposed++
 		if t := c.tool(svc, said, d); t != nil {
 			svc.Tools = append(svc.Tools, t)
-			if _, by := declaredAccess(said, d); by == nil && t.Input != nil && len(t.Rule.Reads()) > 0 {
+			if !c.source.RulesChecked && d.access == nil && t.Input != nil && len(t.Rule.Reads()) > 0 {
 				guarded = append(guarded, t)
 			}
 		}
 	}
-	if !c.source.RulesChecked {
-		c.checkShared(name, at("access"), guarded)
-	}
+	c.checkShared(name, at("access"), guarded)
 	if swept && exposed == 0 {
 		c.report(name, at(""), "the service asks to be exposed, but none of its RPCs is: it has none, or excludes them all")
 	}
@@ -218,8 +216,7 @@ func (c *compiler) tool(svc *Service, said *toolv1.Service, d *declarations) *To
 		t.Profile = profile
 		c.derive(t)
 		if !c.source.RulesChecked {
-			_, by := declaredAccess(said, d)
-			c.checkReads(t, by)
+			c.checkReads(t, d.access)
 		}
 	}
 	if len(c.conflicts) > problems {

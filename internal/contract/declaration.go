@@ -47,6 +47,8 @@ type declarations struct {
 	inherited []protoreflect.MethodDescriptor
 	// inheritedInfo is the nearest description among them.
 	inheritedInfo *declaration
+	// access is the declaration whose access rule counts, once the tool is settled; nil is the service's.
+	access *declaration
 }
 
 func collect(m protoreflect.MethodDescriptor, overlay *registryv1.Overlay, bases []protoreflect.ServiceDescriptor) *declarations {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	toolv1 "github.com/sallyport-dev/sallyport/gen/sallyport/tool/v1"
 	"github.com/sallyport-dev/sallyport/internal/access"
 	"github.com/sallyport-dev/sallyport/internal/schema"
 )
@@ -26,12 +25,11 @@ func (c *compiler) checkReads(t *Tool, by *declaration) {
 	reads := t.Rule.Reads()
 	for _, read := range reads {
 		problem := misses(t.Input.Root(), read.Steps)
-		asked := slices.ContainsFunc(reads, func(r access.Read) bool { return r.Tested && read.Within(r) })
 		switch {
 		case problem == "":
 		case own:
 			c.report(t.Function(), by.at("access"), "%s: access: %s", by.where(), problem)
-		case !asked:
+		case !slices.ContainsFunc(reads, func(asked access.Read) bool { return asked.Tested && read.Within(asked) }):
 			c.warn(t.Function(), "access: %s; it has the policy from elsewhere: calls for which that comes so far are refused", problem)
 		}
 	}
@@ -56,7 +54,6 @@ func (c *compiler) checkShared(service string, at place, guarded []*Tool) {
 // misses says what of a place is not there in arguments of the schema; empty if all of it may be.
 func misses(n *schema.Node, steps []access.Step) string {
 	for i, s := range steps {
-		of := access.Spelling(steps[:i])
 		switch n.Kind {
 		case schema.Open, schema.OpenObject, schema.OpenArray, schema.AnyMessage:
 			return ""
@@ -64,11 +61,11 @@ func misses(n *schema.Node, steps []access.Step) string {
 			if s.Kind != access.Member {
 				return "" // it is computed which
 			}
-			next := property(n, s.Name)
-			if next == nil {
-				return fmt.Sprintf("the policy names %s, and %s %s", access.Spelling(steps[:i+1]), of, itsFields(n))
+			p := n.Property(s.Name)
+			if p == nil {
+				return fmt.Sprintf("the policy names %s, and %s %s", access.Spelling(steps[:i+1]), access.Spelling(steps[:i]), itsFields(n))
 			}
-			n = next
+			n = p.Node
 		case schema.Map:
 			if s.Kind == access.Visit {
 				n = n.Key
@@ -78,26 +75,17 @@ func misses(n *schema.Node, steps []access.Step) string {
 		case schema.Array:
 			if s.Kind == access.Member {
 				return fmt.Sprintf("the policy names %s, and %s is an array: name an item of it by its number, or visit them all with all() or exists()",
-					access.Spelling(steps[:i+1]), of)
+					access.Spelling(steps[:i+1]), access.Spelling(steps[:i]))
 			}
 			n = n.Elem.Node
 		default:
 			if s.Kind != access.Member {
-				return "" // CEL says it better
+				return "" // what CEL cannot index or visit, it refuses when it comes to it
 			}
-			return fmt.Sprintf("the policy names %s, and %s has no fields: it is %s", access.Spelling(steps[:i+1]), of, kindName(n))
+			return fmt.Sprintf("the policy names %s, and %s has no fields: it is %s", access.Spelling(steps[:i+1]), access.Spelling(steps[:i]), kindName(n))
 		}
 	}
 	return ""
-}
-
-func property(n *schema.Node, name string) *schema.Node {
-	for i := range n.Properties {
-		if n.Properties[i].Name == name {
-			return n.Properties[i].Node
-		}
-	}
-	return nil
 }
 
 // itsFields lists the fields of an object for a message.
@@ -127,13 +115,4 @@ func kindName(n *schema.Node) string {
 	default:
 		return "a text"
 	}
-}
-
-// declaredAccess gives the access rule that counts for an RPC: the nearest of its own, with who declares it, else its
-// service's.
-func declaredAccess(said *toolv1.Service, d *declarations) (*toolv1.Access, *declaration) {
-	if by := nearest(d.all(), func(s *toolv1.Tool) bool { return s.GetAccess() != nil }); by != nil {
-		return by.tool.GetAccess(), by
-	}
-	return said.GetAccess(), nil
 }

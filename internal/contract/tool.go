@@ -69,7 +69,10 @@ func (c *compiler) settle(t *Tool, said *toolv1.Service, d *declarations) {
 	if by := nearest(d.own(), func(s *toolv1.Tool) bool { return s.GetName() != "" }); by != nil {
 		t.Alias = by.tool.GetName()
 	}
-	t.Access, _ = declaredAccess(said, d)
+	t.Access = said.GetAccess()
+	if d.access = nearest(all, func(s *toolv1.Tool) bool { return s.GetAccess() != nil }); d.access != nil {
+		t.Access = d.access.tool.GetAccess()
+	}
 	options := []proto.Message{said}
 	for _, decl := range all {
 		options = append(options, decl.tool)

@@ -119,6 +119,16 @@ type Node struct {
 	Loose bool
 }
 
+// Property is the declared property of that name, or nil. It is the node's own.
+func (n *Node) Property(name string) *Property {
+	for i := range n.Properties {
+		if n.Properties[i].Name == name {
+			return &n.Properties[i]
+		}
+	}
+	return nil
+}
+
 // Place is a use of a node together with what its author says there.
 type Place struct {
 	Node        *Node

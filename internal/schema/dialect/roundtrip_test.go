@@ -93,7 +93,7 @@ func (s *speller) object(n *schema.Node, v *schematest.Value) {
 	}
 	for _, m := range v.Members {
 		put(m.Name)
-		if p := property(n, m.Name); p != nil {
+		if p := n.Property(m.Name); p != nil {
 			// A null that was given is one that means absence here, whatever it meant canonically.
 			s.hidden = s.hidden || p.Nullable && m.Value.Kind == 'n'
 			s.value(p.Node, m.Value)
@@ -109,15 +109,6 @@ func (s *speller) object(n *schema.Node, v *schematest.Value) {
 		}
 	}
 	s.out.WriteByte('}')
-}
-
-func property(n *schema.Node, name string) *schema.Property {
-	for i := range n.Properties {
-		if n.Properties[i].Name == name {
-			return &n.Properties[i]
-		}
-	}
-	return nil
 }
 
 // spelledArguments spells whole arguments: those of an open request are the one text of a closed object.

@@ -227,7 +227,7 @@ func (d *Drawer) member(t *rapid.T, n *schema.Node, one schema.Oneof, depth int)
 	var usable []string
 	least := d.heights[d.lowest(n, one.Names)]
 	for _, name := range one.Names {
-		p := property(n, name)
+		p := n.Property(name)
 		if p.Required {
 			return name
 		}
@@ -239,16 +239,6 @@ func (d *Drawer) member(t *rapid.T, n *schema.Node, one schema.Oneof, depth int)
 		return ""
 	}
 	return pick(t, usable)
-}
-
-// property is the declared property of a name, or nil.
-func property(n *schema.Node, name string) *schema.Property {
-	for i := range n.Properties {
-		if n.Properties[i].Name == name {
-			return &n.Properties[i]
-		}
-	}
-	return nil
 }
 
 // count draws how many items or entries there are; distinct ones are no more than there can be.

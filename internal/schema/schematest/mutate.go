@@ -86,7 +86,7 @@ func sites(n *schema.Node, v *Value, path string, drop func(), list []site) []si
 	}
 	properties := func(n *schema.Node) {
 		for _, m := range v.Members {
-			if p := property(n, m.Name); p != nil {
+			if p := n.Property(m.Name); p != nil {
 				list = sites(p.Node, m.Value, path+"."+m.Name, member(m.Name), list)
 			}
 		}
@@ -175,7 +175,7 @@ func put(v *Value, name string, value *Value) {
 
 func (d *Drawer) mutateObject(t *rapid.T, n *schema.Node, v *Value, add func(string, func())) {
 	for _, name := range []string{"not_declared", "", "__proto__", "constructor", "@type", "$ref", "toString", "value", "\x00"} {
-		if property(n, name) == nil {
+		if n.Property(name) == nil {
 			add("gets the undeclared "+quoted(name), func() { put(v, name, numberValue("1")) })
 		}
 	}
@@ -194,7 +194,7 @@ func (d *Drawer) mutateObject(t *rapid.T, n *schema.Node, v *Value, add func(str
 		one := pick(t, n.Oneofs)
 		add("gets all of a oneof", func() {
 			for _, name := range one.Names {
-				if p := property(n, name); v.Get(name) == nil && d.heights[p.Node] < endless {
+				if p := n.Property(name); v.Get(name) == nil && d.heights[p.Node] < endless {
 					put(v, name, d.value(t, p.Node, 0))
 				}
 			}
